@@ -64,11 +64,17 @@ int policy_set_limit(struct policy *p, const char *name, const char *value, stru
 /* "NAME=VALUE" or "NAME". Names are [A-Za-z_][A-Za-z0-9_]*; a later rule replaces an earlier one. */
 int policy_add_env(struct policy *p, const char *assignment, struct error *e) _must_check_;
 
+/* Add what "--read", "--hide" and "--without" name, with the checks that the file's lists have. */
+int policy_add_read(struct policy *p, const char *path, struct error *e) _must_check_;
+int policy_add_hide(struct policy *p, const char *pattern, struct error *e) _must_check_;
+int policy_add_without(struct policy *p, const char *control, struct error *e) _must_check_;
+
 /* The JSON Schema (draft 2020-12) for belljar.yaml, made from the same table as the parser. NULL: no memory. */
 char *policy_schema(void);
 
 const char *tier_name(enum tier t);
 int tier_parse(const char *s, enum tier *ret) _must_check_;
 const char *trust_name(enum trust t);
+int trust_parse(const char *s, enum trust *ret) _must_check_;
 const char *workspace_mode_name(enum workspace_mode m);
 int workspace_mode_parse(const char *s, enum workspace_mode *ret) _must_check_;

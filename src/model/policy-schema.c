@@ -1,0 +1,136 @@
+/* The JSON Schema of belljar.yaml, made from the table that drives the reader. It is for editors: where YAML's own
+ * typing differs from the table's (an octal number, a path called `yes`), the reader has the last word. */
+#include <jansson.h>
+#include <string.h>
+
+#include "model/policy-table.h"
+
+/* What parse_size and parse_duration take (base/str.h). */
+#define NUMBER "[0-9]+(\\.[0-9]{1,6})?"
+#define SIZE_PATTERN "^" NUMBER " *([kKmMgGtT]([iI][bB])?|[bB])?$"
+#define DURATION_PATTERN "^(" NUMBER "|(" NUMBER "(ms|s|m|h|d))+)$"
+#define CPU_PATTERN "^[0-9]+(\\.[0-9]{1,3})?$"
+#define ENV_PATTERN "^[A-Za-z_][A-Za-z0-9_]*$"
+#define CONTROL_PATTERN "^[a-z0-9-]+$"
+
+/* json_pack takes ownership of "o" also on failure, and gives NULL for it: one look at the end is enough. */
+static json_t *path(const char *format) {
+        json_t *s = json_pack("{s:s, s:i, s:i}", "type", "string", "minLength", 1, "maxLength", (int)POLICY_PATH_MAX);
+        if (s && format && json_object_set_new(s, "pattern", json_string(format)) < 0)
+                return json_decref(s), NULL;
+        return s;
+}
+
+static json_t *list(json_t *items) {
+        return json_pack("{s:s, s:i, s:o}", "type", "array", "maxItems", (int)POLICY_LIST_MAX, "items", items);
+}
+
+static json_t *number_or_text(const char *type, json_t *min, json_t *max, const char *pattern) {
+        return json_pack("{s:[{s:s, s:o, s:o}, {s:s, s:s}]}", "anyOf", "type", type, "minimum", min, "maximum", max,
+                         "type", "string", "pattern", pattern);
+}
+
+/* In the key's own unit over `unit`, as an integer where it is one. */
+static json_t *number(uint64_t v, uint64_t unit) {
+        return v % unit == 0 ? json_integer((json_int_t)(v / unit)) : json_real((double)v / (double)unit);
+}
+
+static json_t *choice(const struct policy_key *k) {
+        json_t *names = json_array();
+        for (size_t i = 0; names && k->choices[i]; i++)
+                if (json_array_append_new(names, json_string(k->choices[i])) < 0)
+                        return json_decref(names), NULL;
+        return json_pack("{s:o, s:s}", "enum", names, "default", k->choices[0]);
+}
+
+static json_t *section(const struct policy_key *parent);
+
+static json_t *value(const struct policy_key *k) {
+        switch (k->type) {
+        case KEY_SECTION:
+                return section(k);
+        case KEY_VERSION:
+                return json_pack("{s:i}", "const", 1);
+        case KEY_CHOICE:
+                return choice(k);
+        case KEY_PATH:
+                return path(NULL);
+        case KEY_PATHS:
+                return list(path(NULL));
+        case KEY_GLOBS:
+                return list(path("^[^!]"));
+        case KEY_NAMES:
+                return list(json_pack("{s:s, s:s, s:i}", "type", "string", "pattern", CONTROL_PATTERN, "maxLength",
+                                      (int)POLICY_NAME_MAX));
+        case KEY_ENV:
+                return json_pack("{s:s, s:i, s:{s:s}, s:{s:[s,s,s,s]}}", "type", "object", "maxProperties",
+                                 (int)POLICY_ENV_MAX, "propertyNames", "pattern", ENV_PATTERN, "additionalProperties",
+                                 "type", "string", "number", "boolean", "null");
+        case KEY_SIZE:
+                return number_or_text("integer", number(k->min, 1), number(k->max, 1), SIZE_PATTERN);
+        case KEY_CPU:
+                return number_or_text("number", number(k->min, 1000), number(k->max, 1000), CPU_PATTERN);
+        case KEY_COUNT:
+                return number_or_text("integer", number(k->min, 1), number(k->max, 1), "^[1-9][0-9]*$");
+        case KEY_DURATION:
+                return number_or_text("number", number(k->min, 1000), number(k->max, 1000), DURATION_PATTERN);
+        case KEY_LATER:
+                return json_pack("{s:{}}", "not");
+        }
+        return NULL;
+}
+
+static json_t *described(const struct policy_key *k) {
+        _cleanup_free_ char *text = NULL;
+        json_t *v;
+
+        if (k->type == KEY_LATER)
+                text = strdup("This version of Belljar does not enforce this key, and refuses a policy that has it.");
+        else
+                text = k->unset ? str_printf("%s Left out: %s.", k->doc, k->unset) : strdup(k->doc);
+        v = text ? value(k) : NULL;
+        if (v && json_object_set_new(v, "description", json_string(text)) < 0)
+                return json_decref(v), NULL;
+        return v;
+}
+
+static json_t *section(const struct policy_key *parent) {
+        json_t *properties = json_object(), *required = json_array(), *s;
+
+        for (size_t i = 0; i < n_policy_keys; i++) {
+                const struct policy_key *k = &policy_keys[i];
+                if (!policy_key_within(k, parent))
+                        continue;
+                if (json_object_set_new(properties, policy_key_leaf(k), described(k)) < 0 ||
+                    (k->required && json_array_append_new(required, json_string(policy_key_leaf(k))) < 0)) {
+                        json_decref(properties);
+                        json_decref(required);
+                        return NULL;
+                }
+        }
+        if (json_array_size(required) > 0)
+                s = json_pack("{s:s, s:b, s:o, s:o}", "type", "object", "additionalProperties", 0, "required", required,
+                              "properties", properties);
+        else {
+                json_decref(required);
+                s = json_pack("{s:s, s:b, s:o}", "type", "object", "additionalProperties", 0, "properties", properties);
+        }
+        return s;
+}
+
+char *policy_schema(void) {
+        json_t *s = section(NULL), *head;
+
+        head = json_pack("{s:s, s:s, s:s}", "$schema", "https://json-schema.org/draft/2020-12/schema", "title",
+                         "Belljar policy", "description",
+                         "belljar.yaml: what a run may see and use. The reference is docs/policy.md.");
+        if (!head || !s || json_object_update(head, s) < 0) {
+                json_decref(head);
+                json_decref(s);
+                return NULL;
+        }
+        json_decref(s);
+        _cleanup_free_ char *text = json_dumps(head, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+        json_decref(head);
+        return text ? str_printf("%s\n", text) : NULL;
+}

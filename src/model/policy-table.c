@@ -1,0 +1,125 @@
+/* The table of a policy's keys and the look-up in it; see policy-table.h. */
+#include <string.h>
+
+#include "model/policy-table.h"
+
+/* In the order of the enums of policy.h. */
+const char *const tier_choices[] = {"auto", "process", "container", "microvm", "vm", NULL};
+const char *const trust_choices[] = {"unknown", "reviewed", "own", NULL};
+const char *const workspace_mode_choices[] = {"cow", "rw", "ro", NULL};
+
+#define FIELD(f) .field = offsetof(struct policy, f)
+#define KIB 1024ull
+#define LARGEST_SIZE (1ull << 60)
+#define LARGEST_TIME (3650ull * 86400000) /* ten years; far below where timers overflow */
+
+const struct policy_key policy_keys[] = {
+        {"version", KEY_VERSION, .required = true,
+         .doc = "The version of this file's format. Always 1."},
+        {"tier", KEY_CHOICE, FIELD(tier), .choices = tier_choices,
+         .doc = "Where the run is held. auto chooses by risk and says why."},
+        {"trust", KEY_CHOICE, FIELD(trust), .choices = trust_choices,
+         .doc = "Who wrote what runs here: you (own), somebody whose code was read (reviewed), or unknown."},
+        {"files", KEY_SECTION,
+         .doc = "What the run sees of the host's files."},
+        {"files.workspace", KEY_SECTION,
+         .doc = "The directory that the run works in."},
+        {"files.workspace.path", KEY_PATH, FIELD(workspace.path), .unset = "the working directory",
+         .doc = "The workspace's path. ~ and relative paths are allowed."},
+        {"files.workspace.mode", KEY_CHOICE, FIELD(workspace.mode), .choices = workspace_mode_choices,
+         .doc = "cow keeps changes apart for review, rw writes them through, ro refuses them."},
+        {"files.read", KEY_PATHS, FIELD(read), .unset = "nothing more",
+         .doc = "Paths of the host that the run sees read-only besides the system's own."},
+        {"files.hide", KEY_GLOBS, FIELD(hide), .unset = "nothing more",
+         .doc = "Paths or patterns that the run does not see. Relative ones begin at the workspace; **/NAME is NAME at "
+                "any depth."},
+        {"env", KEY_ENV, FIELD(env), .unset = "no variables of the caller's",
+         .doc = "Variables of the run. A value is taken as it is written; null takes the caller's."},
+        {"limits", KEY_SECTION,
+         .doc = "What the run may use up, all its processes together. A limit that is written here is held, or the run "
+                "does not start."},
+        {"limits.memory", KEY_SIZE, FIELD(limits.memory), 4096 * KIB, LARGEST_SIZE,
+         .doc = "Memory: a size such as 2GiB, or bytes."},
+        {"limits.cpu", KEY_CPU, FIELD(limits.cpu), 10, 1024000,
+         .doc = "Processors: 2, or 0.5 for half of one."},
+        {"limits.pids", KEY_COUNT, FIELD(limits.pids), 1, 4194304, .unset = "4096",
+         .doc = "Processes and threads at once."},
+        {"limits.disk", KEY_SIZE, FIELD(limits.disk), 64 * KIB, LARGEST_SIZE,
+         .doc = "What the run may add to the disk: a size such as 4GiB, or bytes."},
+        {"limits.output", KEY_SIZE, FIELD(limits.output), 1, LARGEST_SIZE,
+         .doc = "What the run may print on stdout and stderr together: a size such as 64MiB, or bytes."},
+        {"limits.time", KEY_DURATION, FIELD(limits.time), 100, LARGEST_TIME,
+         .doc = "Wall time: a duration such as 30m or 1h30m, or seconds."},
+        {"limits.idle", KEY_DURATION, FIELD(limits.idle), 100, LARGEST_TIME,
+         .doc = "Time without use of the processor and without terminal traffic: a duration, or seconds."},
+        {"without", KEY_NAMES, FIELD(without), .unset = "every control of the tier",
+         .doc = "Controls that this run knowingly goes without, by name."},
+        {"image", KEY_LATER},
+        {"network", KEY_LATER},
+        {"quiet", KEY_LATER},
+        {"secrets", KEY_LATER},
+        {"tripwires", KEY_LATER},
+        {"nesting", KEY_LATER},
+        {"checks", KEY_LATER},
+};
+const size_t n_policy_keys = ELEMENTSOF(policy_keys);
+
+const char *policy_key_leaf(const struct policy_key *k) {
+        const char *dot = strrchr(k->name, '.');
+        return dot ? dot + 1 : k->name;
+}
+
+bool policy_key_within(const struct policy_key *k, const struct policy_key *parent) {
+        const char *leaf = policy_key_leaf(k);
+        size_t n = parent ? strlen(parent->name) + 1 : 0;
+        return (size_t)(leaf - k->name) == n && (n == 0 || strncmp(k->name, parent->name, n - 1) == 0);
+}
+
+const struct policy_key *policy_key_find(const struct policy_key *parent, const char *leaf) {
+        for (size_t i = 0; i < n_policy_keys; i++)
+                if (policy_key_within(&policy_keys[i], parent) && streq(policy_key_leaf(&policy_keys[i]), leaf))
+                        return &policy_keys[i];
+        return NULL;
+}
+
+#define NEAREST_MAX 24 /* bytes; no key is as long */
+
+/* How many characters are to be added, taken away, changed or swapped with their neighbour. */
+static size_t distance(const char *a, const char *b) {
+        size_t d[NEAREST_MAX + 1][NEAREST_MAX + 1], n = strlen(a), m = strlen(b);
+
+        if (n > NEAREST_MAX || m > NEAREST_MAX)
+                return SIZE_MAX;
+        for (size_t i = 0; i <= n; i++)
+                d[i][0] = i;
+        for (size_t j = 0; j <= m; j++)
+                d[0][j] = j;
+        for (size_t i = 1; i <= n; i++)
+                for (size_t j = 1; j <= m; j++) {
+                        size_t best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+                        best = MIN(best, MIN(d[i - 1][j], d[i][j - 1]) + 1);
+                        if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                                best = MIN(best, d[i - 2][j - 2] + 1);
+                        d[i][j] = best;
+                }
+        return d[n][m];
+}
+
+const struct policy_key *policy_key_nearest(const struct policy_key *parent, const char *leaf) {
+        const struct policy_key *best = NULL;
+        size_t least = SIZE_MAX;
+
+        /* The right word in the wrong place comes before a similar word in the right one, and that before the rest. */
+        for (size_t i = 0; i < n_policy_keys; i++) {
+                const struct policy_key *k = &policy_keys[i];
+                size_t d = k->type == KEY_LATER ? SIZE_MAX : distance(leaf, policy_key_leaf(k)), score;
+                if (d > 2 || d * 2 > strlen(leaf))
+                        continue;
+                score = d * 2 + (d > 0 && !policy_key_within(k, parent));
+                if (score < least) {
+                        least = score;
+                        best = k;
+                }
+        }
+        return best;
+}

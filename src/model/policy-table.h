@@ -1,0 +1,65 @@
+/* The one table of a policy's keys: the reader (policy.c), the setters (policy-set.c) and the JSON Schema
+ * (policy-schema.c) are driven by it, and tests hold docs/policy.md against it. Private to these files and their
+ * tests. */
+#pragma once
+
+#include "model/policy.h"
+
+enum key_type {
+        KEY_SECTION,  /* a mapping of the keys below it */
+        KEY_VERSION,  /* the number 1 */
+        KEY_CHOICE,   /* one of `choices`; the field is an enum with the same order */
+        KEY_PATH,     /* char * */
+        KEY_PATHS,    /* struct strlist */
+        KEY_GLOBS,    /* struct strlist of patterns (glob.h) */
+        KEY_NAMES,    /* struct strlist of control names */
+        KEY_ENV,      /* env and n_env */
+        KEY_SIZE,     /* struct limit in bytes */
+        KEY_CPU,      /* struct limit in thousandths of a CPU */
+        KEY_COUNT,    /* struct limit */
+        KEY_DURATION, /* struct limit in ms */
+        KEY_LATER,    /* a key of the design that this version does not enforce: refused */
+};
+
+struct policy_key {
+        const char *name;           /* from the top, with dots: "limits.memory" */
+        enum key_type type;
+        size_t field;               /* offset in struct policy */
+        uint64_t min, max;          /* of a limit */
+        const char *const *choices; /* NULL-terminated; the first is the default */
+        bool required;
+        const char *unset;          /* what holds when the key is left out, for the schema and messages; or NULL */
+        const char *doc;            /* one sentence, for the schema */
+};
+extern const struct policy_key policy_keys[];
+extern const size_t n_policy_keys;
+
+extern const char *const tier_choices[], *const trust_choices[], *const workspace_mode_choices[];
+
+#define POLICY_PATH_MAX 4096u    /* bytes */
+#define POLICY_LIST_MAX 4096u    /* entries of a list */
+#define POLICY_ENV_MAX 1024u     /* variables */
+#define POLICY_ENV_BYTES 131072u /* "NAME=VALUE" with its NUL: MAX_ARG_STRLEN, what execve takes */
+#define POLICY_NAME_MAX 64u      /* bytes of a control's name */
+#define POLICY_PIDS_DEFAULT 4096u
+
+/* The part after the last dot. */
+const char *policy_key_leaf(const struct policy_key *k);
+/* True when k lies directly within parent (NULL: the top). */
+bool policy_key_within(const struct policy_key *k, const struct policy_key *parent);
+/* The key `leaf` directly within parent; NULL when there is none. */
+const struct policy_key *policy_key_find(const struct policy_key *parent, const char *leaf);
+/* The key that was most likely meant; NULL when nothing is near. */
+const struct policy_key *policy_key_nearest(const struct policy_key *parent, const char *leaf);
+
+/* The setters, for text that stands for a value of the key's type; error messages begin with the value or the key
+ * and carry no position. */
+int policy_set_scalar(struct policy *p, const struct policy_key *k, const char *text, struct error *e) _must_check_;
+/* One entry of a KEY_PATHS, KEY_GLOBS or KEY_NAMES list. */
+int policy_add_item(struct policy *p, const struct policy_key *k, const char *text, struct error *e) _must_check_;
+/* value NULL: the caller's. */
+int policy_set_env(struct policy *p, const char *name, const char *value, struct error *e) _must_check_;
+
+/* Text cut for a message, at a whole character, with "..." where something was left out. Returns dst. */
+#define POLICY_BRIEF 72
+const char *policy_brief(char dst[POLICY_BRIEF], const char *s);
