@@ -1,0 +1,139 @@
+/* The table of controls; see control.h. Kernel versions: namespaces(7), cgroups(7), landlock(7), seccomp(2),
+ * Documentation/filesystems/overlayfs.rst ("userxattr"), mount_setattr(2). Debian and others carry some earlier. */
+#include "model/control.h"
+
+#define ALL (CONTROL_IN_PROCESS | CONTROL_IN_CONTAINER)
+
+static const struct control controls[CONTROL_N] = {
+        [CONTROL_USER_NAMESPACE] = {
+                .id = CONTROL_USER_NAMESPACE, .name = "user-namespace", .required = ALL, .kernel = "3.8",
+                .meaning = "an outer user namespace owns all other namespaces and holds PID 1",
+                .loss = "no sandbox: an ordinary user can make no other namespace without it",
+        },
+        [CONTROL_INNER_USER_NAMESPACE] = {
+                .id = CONTROL_INNER_USER_NAMESPACE, .name = "inner-user-namespace", .required = ALL, .kernel = "3.8",
+                .meaning = "the payload runs in a second user namespace, without rights over the first",
+                .loss = "the payload could trace and rewrite PID 1 of its sandbox",
+        },
+        [CONTROL_MOUNT_NAMESPACE] = {
+                .id = CONTROL_MOUNT_NAMESPACE, .name = "mount-namespace", .required = ALL, .kernel = "3.8",
+                .meaning = "an own view of files: what is not in it cannot be named",
+                .loss = "every file of the user is in reach",
+        },
+        [CONTROL_PID_NAMESPACE] = {
+                .id = CONTROL_PID_NAMESPACE, .name = "pid-namespace", .required = ALL, .kernel = "3.8",
+                .meaning = "other processes have no number inside; the end of PID 1 ends all",
+                .loss = "processes of the user can be signalled, and strays survive the run",
+        },
+        [CONTROL_IPC_NAMESPACE] = {
+                .id = CONTROL_IPC_NAMESPACE, .name = "ipc-namespace", .required = ALL, .kernel = "3.8",
+                .meaning = "own System V objects and message queues",
+                .loss = "shared memory and queues of the user's other programs are in reach",
+        },
+        [CONTROL_UTS_NAMESPACE] = {
+                .id = CONTROL_UTS_NAMESPACE, .name = "uts-namespace", .required = ALL, .kernel = "3.8",
+                .meaning = "an own host name",
+                .loss = "the host's name is visible",
+        },
+        [CONTROL_NET_NAMESPACE] = {
+                .id = CONTROL_NET_NAMESPACE, .name = "net-namespace", .required = ALL, .kernel = "3.8",
+                .meaning = "no interface leads out",
+                .loss = "the network is open",
+        },
+        [CONTROL_CGROUP_NAMESPACE] = {
+                .id = CONTROL_CGROUP_NAMESPACE, .name = "cgroup-namespace", .kernel = "4.6",
+                .meaning = "the sandbox sees its own control group as the root",
+                .loss = "the names of the host's control groups can be read",
+        },
+        [CONTROL_LANDLOCK] = {
+                .id = CONTROL_LANDLOCK, .name = "landlock", .kernel = "5.13",
+                .meaning = "a second lock on files, ports and signals, by the kernel's own rules",
+                .loss = "a second lock on files, ports and signals",
+                .substitute = "the mount view itself bounds which files exist",
+        },
+        [CONTROL_SECCOMP] = {
+                .id = CONTROL_SECCOMP, .name = "seccomp", .required = ALL, .kernel = "3.17",
+                .meaning = "an allow-list of system calls",
+                .loss = "the whole system call surface of the kernel is open to attack",
+        },
+        [CONTROL_NO_NEW_PRIVS] = {
+                .id = CONTROL_NO_NEW_PRIVS, .name = "no-new-privs", .required = ALL, .kernel = "3.5",
+                .meaning = "set-uid programs and file capabilities give nothing",
+                .loss = "set-uid programs could raise rights",
+        },
+        [CONTROL_CAPABILITIES] = {
+                .id = CONTROL_CAPABILITIES, .name = "capabilities", .required = ALL, .kernel = "2.6.25",
+                .meaning = "no capability in any set, in either user namespace",
+                .loss = "rights over the sandbox's own namespaces stay with the payload",
+        },
+        [CONTROL_CGROUP_MEMORY] = {
+                .id = CONTROL_CGROUP_MEMORY, .name = "cgroup-memory", .kernel = "4.5",
+                .meaning = "memory of all processes together is bounded by the kernel",
+                .loss = "an exact bound on memory",
+                .substitute = "sampled resident memory, RLIMIT_DATA a process, a guard on the host's free memory",
+        },
+        [CONTROL_CGROUP_PIDS] = {
+                .id = CONTROL_CGROUP_PIDS, .name = "cgroup-pids", .kernel = "4.5",
+                .meaning = "the number of processes and threads is bounded by the kernel",
+                .loss = "a bound on the number of processes",
+                .substitute = "RLIMIT_NPROC, counted in the sandbox's own user namespace",
+        },
+        [CONTROL_CGROUP_CPU] = {
+                .id = CONTROL_CGROUP_CPU, .name = "cgroup-cpu", .kernel = "4.15",
+                .meaning = "CPU time of all processes together is bounded by the kernel",
+                .loss = "the cpu limit; a `cpu:` that the policy writes refuses the run",
+        },
+        [CONTROL_CGROUP_KILL] = {
+                .id = CONTROL_CGROUP_KILL, .name = "cgroup-kill", .kernel = "5.14",
+                .meaning = "one write ends every process at once",
+                .loss = "the short stop: with 200 busy processes p99 is 5 ms with it, 200 ms and more without",
+                .substitute = "PID 1 of the sandbox is killed, and the kernel ends the rest",
+        },
+        [CONTROL_CGROUP_FREEZE] = {
+                .id = CONTROL_CGROUP_FREEZE, .name = "cgroup-freeze", .kernel = "5.2",
+                .meaning = "pause and hold stop every process between two instructions",
+                .loss = "pause and hold: an alarm can only end the run",
+        },
+        [CONTROL_DISK_QUOTA] = {
+                .id = CONTROL_DISK_QUOTA, .name = "disk-quota", .kernel = "4.5",
+                .meaning = "bytes that a run adds are bounded by the file system (project quota)",
+                .loss = "an exact bound on disk use",
+                .substitute = "sampled size of what the run wrote, RLIMIT_FSIZE a file, a guard on free space",
+        },
+        [CONTROL_PROC_MOUNT] = {
+                .id = CONTROL_PROC_MOUNT, .name = "proc-mount", .required = ALL, .kernel = "3.8",
+                .meaning = "a /proc that shows the sandbox's own processes only",
+                .loss = "a /proc of its own: most programs fail, or the host's processes show",
+        },
+        [CONTROL_OVERLAY] = {
+                .id = CONTROL_OVERLAY, .name = "overlay", .required = CONTROL_IN_CONTAINER, .kernel = "5.11",
+                .meaning = "the workspace mode cow: changes are kept apart and reviewed",
+                .loss = "the workspace mode cow (diff, discard, hide); rw and ro work",
+        },
+        [CONTROL_IDMAPPED_MOUNTS] = {
+                .id = CONTROL_IDMAPPED_MOUNTS, .name = "idmapped-mounts", .kernel = "5.12",
+                .meaning = "run by root: a workspace that root owns belongs to the sandbox's user inside",
+                .loss = "runs by root on a workspace that root owns",
+        },
+};
+
+const struct control *control_get(enum control_id id) {
+        return (unsigned)id < CONTROL_N ? &controls[id] : NULL;
+}
+
+const struct control *control_find(const char *name) {
+        for (size_t i = 0; i < CONTROL_N; i++)
+                if (streq(controls[i].name, name))
+                        return &controls[i];
+        return NULL;
+}
+
+bool control_required(const struct control *c, enum tier tier) {
+        static const unsigned bits[] = {
+                [TIER_AUTO] = CONTROL_IN_PROCESS, [TIER_PROCESS] = CONTROL_IN_PROCESS,
+                [TIER_CONTAINER] = CONTROL_IN_CONTAINER, [TIER_MICROVM] = CONTROL_IN_MICROVM, [TIER_VM] = CONTROL_IN_VM,
+        };
+        return (unsigned)tier < ELEMENTSOF(bits) && (c->required & bits[tier]);
+}
+
+bool control_tier_built(enum tier tier) { return tier == TIER_PROCESS || tier == TIER_AUTO; }
