@@ -138,7 +138,7 @@ static const char *check_segment(const char *s, const char *end) {
                 if (*s == '*' && s + 1 < end && s[1] == '*')
                         return "** must be a whole segment, as in **/name or a/**/b";
                 if (*s == '{')
-                        return "{a,b} has no meaning here: write one pattern for each, or \\{ for the character";
+                        return "{a,b} has no meaning here: write one pattern for each, or put a backslash before the {";
                 if (*s == '[') {
                         const char *close = s + 1 + strcspn(s + 1, "]/");
                         for (const char *q = s + 1; q + 1 < close; q++)
@@ -147,11 +147,11 @@ static const char *check_segment(const char *s, const char *end) {
                         n = class_match(s, end, 0, &hit);
                         if (n == 0)
                                 return "[ begins a class that has no ] in its segment or a range that runs backwards; "
-                                       "write \\[ for the character";
+                                       "for the character itself put a backslash before it";
                 } else {
                         n = pattern_char(s, end, &c);
                         if (n == 0)
-                                return "the backslash stands before no character; write \\\\ for a backslash";
+                                return "a backslash stands before no character; for the character itself it is doubled";
                 }
                 s += n;
         }
@@ -186,7 +186,7 @@ int glob_check(const char *pattern, const char **ret_why) {
         if (pattern[0] == 0)
                 why = "it is empty";
         else if (pattern[0] == '!')
-                why = "! makes no exception here; write \\! for the character";
+                why = "! makes no exception here; a name that begins with it needs a backslash in front";
         while (!why && next_segment(&p, &s, &end)) {
                 why = check_segment(s, end);
                 dotdot = dotdot || is_dotdot(s, end);

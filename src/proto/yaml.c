@@ -59,8 +59,8 @@ static int check_text(const char *text, size_t len, struct yaml_error *e) {
                 else if (cp != '\t' && is_control(cp))
                         return fail(e, EINVAL, line, column, "the control character U+%04X", cp);
                 else if (is_bidi(cp) || cp == 0xfeff)
-                        return fail(e, EINVAL, line, column, "the invisible character U+%04X: write \"\\u%04X\" if it is meant",
-                                    cp, cp);
+                        return fail(e, EINVAL, line, column, "the invisible character U+%04X (if it is meant, write it as an escape)",
+                                    cp);
                 else if (cp == 0xfffe || cp == 0xffff)
                         return fail(e, EINVAL, line, column, "U+%04X is not a character", cp);
         }
@@ -82,6 +82,7 @@ static char byte_at(struct reader *r, yaml_mark_t mark) {
 
 #define ALIAS_MSG "a value that begins with * is an alias in YAML, which is not accepted: a pattern needs quotes"
 #define ANCHOR_MSG "a value that begins with & is an anchor in YAML, which is not accepted: as text it needs quotes"
+#define DIRECTIVE_MSG "a line that begins with %% is a directive in YAML, which is not accepted"
 #define TAG_MSG "a value that begins with ! is a tag in YAML, which is not accepted: as text it needs quotes"
 
 static int next_event(struct reader *r, yaml_event_t *ret) {
@@ -111,11 +112,15 @@ static int next_event(struct reader *r, yaml_event_t *ret) {
                 return fail_at(r, p->context_mark, ALIAS_MSG);
         if (context && strstr(context, "anchor"))
                 return fail_at(r, p->context_mark, ANCHOR_MSG);
+        if (context && strstr(context, "directive"))
+                return fail_at(r, p->context_mark, DIRECTIVE_MSG);
         if (context && strstr(context, "tag"))
                 return fail_at(r, p->context_mark, TAG_MSG);
+        if (strstr(problem, "expected <document start>"))
+                return fail_at(r, p->problem_mark, "text after the document's end, or a second document");
         if (strstr(problem, "unknown escape"))
                 return fail_at(r, p->problem_mark,
-                               "not an escape that YAML knows: in \"...\" a backslash is written \\\\, in '...' as it is");
+                               "not an escape that YAML knows: in double quotes a backslash is doubled, in single ones it is not");
         if (context && p->context_mark.line != p->problem_mark.line)
                 return fail_at(r, p->problem_mark, "%s (%s that begins on line %zu)", problem, context,
                                p->context_mark.line + 1);
@@ -337,7 +342,7 @@ static int read_document(struct reader *r, struct yaml_node **ret) {
                                 return fail_at(r, ev.start_mark, "a second document: a policy is one document");
                         if (ev.data.document_start.version_directive ||
                             ev.data.document_start.tag_directives.start != ev.data.document_start.tag_directives.end)
-                                return fail_at(r, ev.start_mark, "a line that begins with %% (a directive) is not accepted");
+                                return fail_at(r, ev.start_mark, DIRECTIVE_MSG);
                         seen = true;
                         continue;
                 case YAML_STREAM_END_EVENT:

@@ -1,0 +1,414 @@
+/* With --schema it prints the schema instead: how docs/belljar.schema.json is made. */
+#include <errno.h>
+#include <jansson.h>
+
+#include "base/fd.h"
+#include "base/str.h"
+#include "model/policy-table.h"
+#include "tap.h"
+
+static struct policy *accepted(const char *text) {
+        struct policy *p = NULL;
+        struct error e = {};
+        if (policy_parse(text, strlen(text), "p.yaml", &p, &e) < 0)
+                printf("# %s: %s (%s)\n", text, e.msg, e.fix);
+        check(p);
+        return p;
+}
+
+/* Expects a refusal whose message begins with the place and has the part, and whose fix has the other. */
+static void refused(const char *text, int errnum, const char *msg, const char *fix) {
+        struct policy *p = (void *)1;
+        struct error e = {};
+        int r = policy_parse(text, strlen(text), "p.yaml", &p, &e);
+        bool ok = r == -errnum && e.errnum == errnum && p == (void *)1 && strncmp(e.msg, "p.yaml:", 7) == 0 &&
+                  strstr(e.msg, msg) && strstr(e.fix, fix);
+        if (!ok)
+                printf("# %s: %d %s (%s)\n", text, r, e.msg, e.fix);
+        check(ok);
+        check(policy_parse(text, strlen(text), "p.yaml", &p, NULL) < 0);
+}
+#define REFUSED(text, msg, fix) refused("version: 1\n" text, EINVAL, msg, fix)
+#define OUT_OF_RANGE(text, msg, fix) refused("version: 1\n" text, ERANGE, msg, fix)
+
+TEST(defaults) {
+        _cleanup_policy_ struct policy *p = accepted("version: 1\n");
+        check_streq(p->source, "p.yaml");
+        check(p->tier == TIER_AUTO && p->trust == TRUST_UNKNOWN);
+        check(!p->workspace.path && p->workspace.mode == WORKSPACE_COW);
+        check(p->read.n == 0 && p->hide.n == 0 && p->n_env == 0 && p->without.n == 0);
+        check(p->limits.pids.value == 4096 && p->limits.pids.origin == LIMIT_DEFAULT);
+        check(p->limits.memory.origin == LIMIT_NONE && p->limits.cpu.origin == LIMIT_NONE &&
+              p->limits.disk.origin == LIMIT_NONE && p->limits.output.origin == LIMIT_NONE &&
+              p->limits.time.origin == LIMIT_NONE && p->limits.idle.origin == LIMIT_NONE);
+        policy_free(NULL);
+}
+
+TEST(everything) {
+        _cleanup_policy_ struct policy *p = accepted(
+                "version: 1\n"
+                "tier: process\n"
+                "trust: 'own'\n"
+                "files:\n"
+                "  workspace: {path: ~/src/my-app, mode: rw}\n"
+                "  read: [~/.config/git, \"/opt/My Tools\"]\n"
+                "  hide: [\"**/.env\", ~/.ssh, src/*.key]\n"
+                "env: {LANG: C.UTF-8, DEBUG: 1, YES: yes, OCT: 010, HOME_LIKE: , TERM: ~, E: '', N: 'null'}\n"
+                "limits: {memory: 2GiB, cpu: 0.5, pids: 256, disk: \"4 GiB\", output: 65536, time: 1h30m, idle: 90}\n"
+                "without: [seccomp, mount-ns, seccomp]\n");
+        check(p->tier == TIER_PROCESS && p->trust == TRUST_OWN && p->workspace.mode == WORKSPACE_RW);
+        check_streq(p->workspace.path, "~/src/my-app");
+        check(p->read.n == 2 && p->hide.n == 3);
+        check_streq(p->read.items[1], "/opt/My Tools");
+        check_streq(p->hide.items[0], "**/.env");
+        check_streq(p->hide.items[2], "src/*.key");
+        check(p->n_env == 8);
+        static const char *const env[][2] = {
+                {"LANG", "C.UTF-8"}, {"DEBUG", "1"}, {"YES", "yes"}, {"OCT", "010"}, {"HOME_LIKE", NULL}, {"TERM", NULL},
+                {"E", ""}, {"N", "null"},
+        };
+        for (size_t i = 0; i < ELEMENTSOF(env); i++) {
+                check_streq(p->env[i].name, env[i][0]);
+                if (env[i][1])
+                        check_streq(p->env[i].value, env[i][1]);
+                else
+                        check(p->env[i].value == NULL);
+        }
+        const struct limits *l = &p->limits;
+        check(l->memory.value == 2ull << 30 && l->cpu.value == 500 && l->pids.value == 256 && l->disk.value == 4ull << 30 &&
+              l->output.value == 65536 && l->time.value == 5400000 && l->idle.value == 90000);
+        check(l->memory.origin == LIMIT_USER && l->cpu.origin == LIMIT_USER && l->pids.origin == LIMIT_USER &&
+              l->disk.origin == LIMIT_USER && l->output.origin == LIMIT_USER && l->time.origin == LIMIT_USER &&
+              l->idle.origin == LIMIT_USER);
+        check(p->without.n == 2);
+        check_streq(p->without.items[1], "mount-ns");
+}
+
+TEST(version) {
+        refused("", EINVAL, ":1:1: the key version is missing", "version: 1");
+        refused("# nothing\n", EINVAL, "the key version is missing", "version: 1");
+        refused("tier: vm\n", EINVAL, "the key version is missing", "version: 1");
+        refused("fresh: 1\nversion: 2\n", EINVAL, ":2:10: version is \"2\"", "version: 1");
+        refused("version: '1'\n", EINVAL, ":1:10: version is a number", "without quotes");
+        refused("version: 01\n", EINVAL, "\"01\"", "");
+        refused("version:\n", EINVAL, "version has no value", "");
+        refused("version: [1]\n", EINVAL, "single value, not a list", "");
+        refused("- version\n", EINVAL, "a policy is a mapping of keys and values, not a list", "");
+        refused("x\n", EINVAL, "a policy is a mapping", "");
+        refused("~\n", EINVAL, "not nothing", "");
+}
+
+TEST(unknown_keys) {
+        REFUSED("teir: vm\n", ":2:1: there is no key \"teir\"", "did you mean tier?");
+        REFUSED("limits: {memroy: 2GiB}\n", ":2:10: there is no key \"memroy\" in limits", "did you mean memory?");
+        REFUSED("memory: 2GiB\n", "there is no key \"memory\"", "did you mean memory, which stands in limits?");
+        REFUSED("hide: []\n", "there is no key \"hide\"", "which stands in files?");
+        REFUSED("mode: rw\n", "there is no key \"mode\"", "which stands in files.workspace?");
+        REFUSED("files: {tier: vm}\n", "\"tier\" in files", "did you mean tier, which stands at the top?");
+        REFUSED("Tier: vm\n", "\"Tier\"", "did you mean tier?");
+        REFUSED("a: 1\n", "\"a\"", "");
+        REFUSED("limits.memory: 2GiB\n", "\"limits.memory\"", "");
+        REFUSED("\"files.workspace\": {}\n", "\"files.workspace\"", "");
+        struct error e = {};
+        struct policy *p = NULL;
+        static const char far[] = "version: 1\nsomething_else: 1\n";
+        check(policy_parse(far, strlen(far), "p.yaml", &p, &e) == -EINVAL);
+        check_streq(e.fix, "");
+}
+
+TEST(later_keys_are_refused) {
+        static const char *const t[] = {"image", "network", "quiet", "secrets", "tripwires", "nesting", "checks"};
+        for (size_t i = 0; i < ELEMENTSOF(t); i++) {
+                char text[64], msg[64];
+                snprintf(text, sizeof(text), "version: 1\n%s: []\n", t[i]);
+                snprintf(msg, sizeof(msg), ":2:1: this version of Belljar does not enforce %s", t[i]);
+                refused(text, ENOTSUP, msg, "take");
+        }
+        REFUSED("netwrok: []\n", "\"netwrok\"", "");
+}
+
+TEST(doubled_keys) {
+        REFUSED("tier: vm\ntier: vm\n", ":3:1: the key \"tier\" a second time (first on line 2)", "");
+        REFUSED("env: {A: 1, A: 2}\n", "\"A\" a second time", "");
+}
+
+TEST(choices) {
+        REFUSED("tier: docker\n", ":2:7: tier cannot be \"docker\"", "auto, process, container, microvm or vm");
+        REFUSED("tier: VM\n", "tier cannot be \"VM\"", "");
+        REFUSED("trust: yes\n", "trust cannot be \"yes\"", "unknown, reviewed or own");
+        REFUSED("tier:\n", "tier has no value", "");
+        REFUSED("tier: {}\n", "single value, not a mapping", "");
+        REFUSED("tier: |\n  vm\n", "block of lines", "");
+        REFUSED("files: {workspace: {mode: wr}}\n", "files.workspace.mode cannot be \"wr\"", "cow, rw or ro");
+        _cleanup_policy_ struct policy *p = accepted("version: 1\ntier: \"vm\"\nfiles: {workspace: {mode: ro}}\n");
+        check(p->tier == TIER_VM && p->workspace.mode == WORKSPACE_RO);
+}
+
+TEST(names) {
+        enum tier t = TIER_VM;
+        enum trust u = TRUST_OWN;
+        enum workspace_mode m = WORKSPACE_RO;
+        check(tier_parse("container", &t) == 0 && t == TIER_CONTAINER);
+        check(tier_parse("Container", &t) == -EINVAL && tier_parse("", &t) == -EINVAL && t == TIER_CONTAINER);
+        check(trust_parse("reviewed", &u) == 0 && u == TRUST_REVIEWED);
+        check(trust_parse("x", &u) == -EINVAL && u == TRUST_REVIEWED);
+        check(workspace_mode_parse("rw", &m) == 0 && m == WORKSPACE_RW);
+        check(workspace_mode_parse("r", &m) == -EINVAL && m == WORKSPACE_RW);
+        check_streq(tier_name(TIER_AUTO), "auto");
+        check_streq(tier_name(TIER_MICROVM), "microvm");
+        check_streq(trust_name(TRUST_OWN), "own");
+        check_streq(workspace_mode_name(WORKSPACE_COW), "cow");
+        check_streq(tier_name((enum tier)77), "?");
+}
+
+TEST(files) {
+        REFUSED("files: {hide: '**/.env'}\n", ":2:15: files.hide is a list, not a single value", "hide: [...]");
+        REFUSED("files: {hide: }\n", "files.hide is a list, not nothing", "take the key out");
+        REFUSED("files: {read: {a: b}}\n", "files.read is a list, not a mapping", "");
+        REFUSED("files: {hide: [**/.env]}\n", ":2:16: a value that begins with *", "");
+        REFUSED("files: {hide: ['']}\n", "empty path", "");
+        REFUSED("files: {hide: [a, ,b]}\n", "", "");
+        REFUSED("files:\n  hide:\n  - a\n  -\n", ":5:4: files.hide has no value", "");
+        REFUSED("files: {read: [[a]]}\n", "single value, not a list", "");
+        REFUSED("files: {hide: [~/.ssh ~/.aws]}\n", "has a blank", "comma");
+        REFUSED("files:\n  hide:\n  - ~/.ssh\n    ~/.aws\n", "goes on in the next line", "");
+        REFUSED("files: {hide: ['a**']}\n", ":2:16: files.hide: \"a**\" is not a pattern", "whole segment");
+        REFUSED("files: {hide: ['*.{key,pem}']}\n", "is not a pattern", "one pattern for each");
+        REFUSED("files: {hide: ['!keep']}\n", "is not a pattern", "no exception");
+        REFUSED("files: {workspace: .}\n", "files.workspace is a mapping", "");
+        REFUSED("files: {workspace: {path: ''}}\n", "empty path in files.workspace.path", "");
+        REFUSED("files:\n", "files is a mapping of keys and values, not nothing", "take it out");
+        _cleanup_policy_ struct policy *p = accepted("version: 1\nfiles: {read: [~, a**, '[x'], hide: ['a b', \"t\\nu\"]}\n");
+        check_streq(p->read.items[0], "~");
+        check_streq(p->read.items[1], "a**"); /* a path to read is no pattern */
+        check_streq(p->hide.items[0], "a b");
+        check_streq(p->hide.items[1], "t\nu");
+}
+
+TEST(limits) {
+        REFUSED("limits: {memory: 2GB}\n", ":2:18: limits.memory: \"2GB\" is not a size", "2GiB");
+        OUT_OF_RANGE("limits: {memory: 4095KiB}\n", "out of range", "from 4 MiB to 1 EiB");
+        REFUSED("limits: {memory: 2EiB}\n", "not a size", "");
+        OUT_OF_RANGE("limits: {memory: 99999999999999999999999}\n", "out of range", "");
+        REFUSED("limits: {memory: -1}\n", "not a size", "");
+        OUT_OF_RANGE("limits: {memory: 0}\n", "0 is not a limit", "leave the key out for no limit");
+        REFUSED("limits: {memory: 0x400000}\n", "not a size", "");
+        REFUSED("limits: {memory: 04194304}\n", "octal", "");
+        REFUSED("limits: {memory: 1_000_000_000}\n", "not a size", "");
+        REFUSED("limits: {memory: [1GiB]}\n", "single value, not a list", "");
+        REFUSED("limits: {memory: }\n", "limits.memory has no value", "");
+        REFUSED("limits: {memory: ''}\n", "not a size", "");
+        REFUSED("limits: {memory: unlimited}\n", "not a size", "");
+        OUT_OF_RANGE("limits: {cpu: 0.009}\n", "out of range", "from 0.01 to 1024");
+        OUT_OF_RANGE("limits: {cpu: 1025}\n", "out of range", "");
+        OUT_OF_RANGE("limits: {cpu: 0.0}\n", "0 is not a limit", "");
+        REFUSED("limits: {cpu: 0.0001}\n", "not a number of processors", "three decimals");
+        REFUSED("limits: {cpu: 50%}\n", "not a number of processors", "");
+        REFUSED("limits: {cpu: .5}\n", "not a number of processors", "");
+        REFUSED("limits: {cpu: 1e2}\n", "not a number of processors", "");
+        OUT_OF_RANGE("limits: {cpu: 99999999999999999999}\n", "out of range", "");
+        OUT_OF_RANGE("limits: {pids: 0}\n", "0 is not a limit", "default of 4096");
+        OUT_OF_RANGE("limits: {pids: 4194305}\n", "out of range", "from 1 to 4194304");
+        REFUSED("limits: {pids: 1.5}\n", "not a whole number", "");
+        REFUSED("limits: {pids: 0100}\n", "octal", "");
+        OUT_OF_RANGE("limits: {disk: 65535}\n", "out of range", "from 64 KiB");
+        REFUSED("limits: {time: 1:30}\n", "not a duration", "1h30m");
+        OUT_OF_RANGE("limits: {time: 99ms}\n", "out of range", "from 100ms to 3650d");
+        OUT_OF_RANGE("limits: {time: 3651d}\n", "out of range", "");
+        REFUSED("limits: {idle: 10 m}\n", "not a duration", "");
+        OUT_OF_RANGE("limits: {idle: 0s}\n", "0 is not a limit", "");
+        REFUSED("limits: [memory]\n", "limits is a mapping", "");
+        REFUSED("limits:\n", "limits is a mapping of keys and values, not nothing", "");
+        _cleanup_policy_ struct policy *p = accepted(
+                "version: 1\nlimits: {memory: 4194304, cpu: 0.01, pids: 4194304, disk: 64KiB, output: 1, time: 100ms, idle: 0.1}\n");
+        check(p->limits.memory.value == 4194304 && p->limits.cpu.value == 10 && p->limits.pids.value == 4194304 &&
+              p->limits.disk.value == 65536 && p->limits.output.value == 1 && p->limits.time.value == 100 &&
+              p->limits.idle.value == 100);
+        _cleanup_policy_ struct policy *q = accepted("version: 1\nlimits: {memory: '4194304', cpu: '1024', pids: '1'}\n");
+        check(q->limits.memory.value == 4194304 && q->limits.cpu.value == 1024000 && q->limits.pids.value == 1);
+        _cleanup_policy_ struct policy *s = accepted("version: 1\nlimits: {}\n");
+        check(s->limits.pids.origin == LIMIT_DEFAULT);
+}
+
+TEST(set_limit) {
+        _cleanup_policy_ struct policy *p = policy_new();
+        struct error e = {};
+        check(policy_set_limit(p, "memory", "64MiB", &e) == 0 && p->limits.memory.value == 64 << 20);
+        check(policy_set_limit(p, "cpu", "1.25", &e) == 0 && p->limits.cpu.value == 1250);
+        check(policy_set_limit(p, "pids", "0", &e) == -ERANGE && p->limits.pids.origin == LIMIT_DEFAULT);
+        check_streq(e.msg, "limits.pids: 0 is not a limit");
+        check(policy_set_limit(p, "memroy", "1GiB", &e) == -EINVAL);
+        check_streq(e.msg, "there is no limit \"memroy\"");
+        check_streq(e.fix, "did you mean memory?");
+        check(policy_set_limit(p, "tier", "vm", &e) == -EINVAL && strstr(e.fix, "memory, cpu"));
+        check(policy_set_limit(p, "", "1", &e) == -EINVAL);
+        check(policy_set_limit(p, "memory", "1", NULL) < 0);
+        check(p->limits.memory.value == 64 << 20);
+}
+
+TEST(env) {
+        _cleanup_policy_ struct policy *p = policy_new();
+        struct error e = {};
+        check(policy_add_env(p, "A=1", &e) == 0 && policy_add_env(p, "B", &e) == 0 && policy_add_env(p, "C=", &e) == 0);
+        check(policy_add_env(p, "D=x=y", &e) == 0);
+        check(p->n_env == 4 && !p->env[1].value);
+        check_streq(p->env[2].value, "");
+        check_streq(p->env[3].value, "x=y");
+        check(policy_add_env(p, "A", &e) == 0 && p->n_env == 4 && !p->env[0].value);
+        check(policy_add_env(p, "B=2", &e) == 0 && p->n_env == 4);
+        check_streq(p->env[1].value, "2");
+        static const char *const bad[] = {"", "=", "=x", "1A=x", "A-B=x", "A B=x", "\xc3\x84=x", "A.B"};
+        for (size_t i = 0; i < ELEMENTSOF(bad); i++)
+                check(policy_add_env(p, bad[i], &e) == -EINVAL);
+        check(p->n_env == 4);
+        char *big = malloc(POLICY_ENV_BYTES + 1);
+        memset(big, 'x', POLICY_ENV_BYTES);
+        memcpy(big, "A=", 2);
+        big[POLICY_ENV_BYTES - 1] = 0; /* with its NUL exactly what execve takes */
+        check(policy_add_env(p, big, &e) == 0);
+        big[POLICY_ENV_BYTES - 1] = 'x';
+        big[POLICY_ENV_BYTES] = 0;
+        check(policy_add_env(p, big, &e) == -E2BIG);
+        free(big);
+        REFUSED("env: {A-B: 1}\n", ":2:7: \"A-B\" is not the name of a variable", "underscores");
+        REFUSED("env: {A: [1]}\n", "env: A takes a single value, not a list", "");
+        REFUSED("env: [A]\n", "env is a mapping", "");
+        REFUSED("env: {A: {}}\n", "not a mapping", "");
+        REFUSED("env:\n", "env is a mapping of keys and values, not nothing", "");
+        _cleanup_policy_ struct policy *q = accepted("version: 1\nenv:\n  K: |\n    a\n    b\n");
+        check_streq(q->env[0].value, "a\nb\n");
+        _cleanup_policy_ struct policy *s = policy_new();
+        for (unsigned i = 0; i < POLICY_ENV_MAX; i++) {
+                char a[16];
+                snprintf(a, sizeof(a), "V%u=1", i);
+                check(policy_add_env(s, a, &e) == 0);
+        }
+        check(policy_add_env(s, "ONE_MORE=1", &e) == -E2BIG);
+        check(policy_add_env(s, "V7=2", &e) == 0);
+}
+
+TEST(lists_of_the_command_line) {
+        _cleanup_policy_ struct policy *p = policy_new();
+        struct error e = {};
+        check(policy_add_read(p, "/opt/x", &e) == 0 && policy_add_hide(p, "**/*.key", &e) == 0);
+        check(policy_add_without(p, "seccomp", &e) == 0 && policy_add_without(p, "seccomp", &e) == 0);
+        check(p->read.n == 1 && p->hide.n == 1 && p->without.n == 1);
+        check(policy_add_read(p, "", &e) == -EINVAL && policy_add_hide(p, "", &e) == -EINVAL);
+        check(policy_add_hide(p, "[a", &e) == -EINVAL && strstr(e.fix, "]"));
+        check(policy_add_without(p, "", &e) == -EINVAL && policy_add_without(p, "A", &e) == -EINVAL &&
+              policy_add_without(p, "a_b", &e) == -EINVAL);
+        char *l = malloc(POLICY_PATH_MAX + 2);
+        memset(l, 'a', POLICY_PATH_MAX + 1);
+        l[POLICY_PATH_MAX + 1] = 0;
+        check(policy_add_read(p, l, &e) == -ENAMETOOLONG && policy_add_hide(p, l, &e) == -ENAMETOOLONG);
+        l[POLICY_PATH_MAX] = 0;
+        check(policy_add_read(p, l, &e) == 0 && policy_add_hide(p, l, &e) == 0);
+        free(l);
+        REFUSED("without: [a, B]\n", ":2:14: without: \"B\" is not the name of a control", "");
+        REFUSED("without: seccomp\n", "without is a list", "");
+        for (unsigned i = (unsigned)p->hide.n; i < POLICY_LIST_MAX; i++)
+                check(policy_add_hide(p, "x", &e) == 0);
+        check(policy_add_hide(p, "x", &e) == -E2BIG);
+}
+
+TEST(long_names_and_values_are_cut) {
+        char name[400], text[400] = "version: 1\ntier: ";
+        struct policy *p = NULL;
+        struct error e = {};
+        memset(name, 'n', sizeof(name) - 1);
+        name[sizeof(name) - 1] = 0;
+        for (int i = 0; i < 60; i++)
+                strcat(text, "\xe2\x82\xac");
+        check(policy_parse(text, strlen(text), name, &p, &e) == -EINVAL);
+        check(strncmp(e.msg, "...nnn", 6) == 0 && strstr(e.msg, "n:2:7: tier cannot be"));
+        check(strstr(e.msg, "\xe2\x82\xac...\"")); /* at a whole character */
+}
+
+TEST(every_key_has_what_its_type_needs) {
+        for (size_t i = 0; i < n_policy_keys; i++) {
+                const struct policy_key *k = &policy_keys[i];
+                check(k->type == KEY_LATER || (k->doc && *k->doc));
+                check((k->type == KEY_CHOICE) == (k->choices != NULL));
+                bool limit = k->type == KEY_SIZE || k->type == KEY_CPU || k->type == KEY_COUNT || k->type == KEY_DURATION;
+                check(limit == (k->max > 0) && k->min <= k->max);
+                const char *dot = strrchr(k->name, '.');
+                const struct policy_key *parent = NULL;
+                if (dot)
+                        for (size_t j = 0; j < i; j++)
+                                if (strlen(policy_keys[j].name) == (size_t)(dot - k->name) &&
+                                    strncmp(policy_keys[j].name, k->name, (size_t)(dot - k->name)) == 0)
+                                        parent = &policy_keys[j];
+                check(!dot || (parent && parent->type == KEY_SECTION));
+                check(policy_key_find(parent, policy_key_leaf(k)) == k);
+                check(policy_key_nearest(parent, policy_key_leaf(k)) == (k->type == KEY_LATER ? NULL : k) || k->type == KEY_LATER);
+        }
+}
+
+TEST(schema_is_the_published_one) {
+        _cleanup_free_ char *made = policy_schema(), *file = NULL;
+        size_t n = 0;
+        check(made);
+        check(file_read(AT_FDCWD, SOURCE_ROOT "/docs/belljar.schema.json", 1u << 20, &file, &n) == 0);
+        if (!streq(made, file))
+                printf("# run: test-policy --schema > docs/belljar.schema.json\n");
+        check(streq(made, file));
+}
+
+TEST(schema_has_every_key) {
+        _cleanup_free_ char *made = policy_schema();
+        json_t *s = json_loads(made, JSON_REJECT_DUPLICATES, NULL);
+        check(s);
+        for (size_t i = 0; i < n_policy_keys; i++) {
+                char path[64];
+                json_t *at = s;
+                snprintf(path, sizeof(path), "%s", policy_keys[i].name);
+                for (char *save = NULL, *part = strtok_r(path, ".", &save); part; part = strtok_r(NULL, ".", &save))
+                        at = json_object_get(json_object_get(at, "properties"), part);
+                check(json_is_object(at) && json_object_get(at, "description"));
+                check((policy_keys[i].type == KEY_LATER) == (json_object_get(at, "not") != NULL));
+                check((policy_keys[i].type == KEY_SECTION) == json_is_false(json_object_get(at, "additionalProperties")));
+        }
+        json_decref(s);
+}
+
+/* The reference has every key, and every choice of one. */
+TEST(reference_has_every_key) {
+        _cleanup_free_ char *doc = NULL;
+        size_t n = 0;
+        check(file_read(AT_FDCWD, SOURCE_ROOT "/docs/policy.md", 1u << 20, &doc, &n) == 0);
+        for (size_t i = 0; i < n_policy_keys; i++) {
+                char want[80];
+                snprintf(want, sizeof(want), "`%s`", policy_keys[i].name);
+                if (!strstr(doc, want))
+                        printf("# %s is not in docs/policy.md\n", want);
+                check(strstr(doc, want));
+                for (size_t c = 0; policy_keys[i].choices && policy_keys[i].choices[c]; c++) {
+                        snprintf(want, sizeof(want), "`%s`", policy_keys[i].choices[c]);
+                        check(strstr(doc, want));
+                }
+        }
+}
+
+/* Each example of the reference that is marked as YAML is a policy that is accepted, or names its error. */
+TEST(reference_examples) {
+        _cleanup_free_ char *doc = NULL;
+        size_t n = 0, seen = 0;
+        check(file_read(AT_FDCWD, SOURCE_ROOT "/docs/policy.md", 1u << 20, &doc, &n) == 0);
+        for (char *p = doc; (p = strstr(p, "```yaml\n"));) {
+                char *begin = p + strlen("```yaml\n"), *end = strstr(begin, "```");
+                check(end);
+                _cleanup_free_ char *text = strndup(begin, (size_t)(end - begin));
+                policy_free(accepted(text));
+                seen++;
+                p = end + 3;
+        }
+        check(seen >= 2);
+}
+
+int main(int argc, char **argv) {
+        if (argc == 2 && streq(argv[1], "--schema")) {
+                _cleanup_free_ char *s = policy_schema();
+                return s && fputs(s, stdout) >= 0 && fflush(stdout) == 0 ? 0 : 1;
+        }
+        return tap_run();
+}
