@@ -174,7 +174,8 @@ static bool is_dotdot(const char *s, const char *end) {
         return end - s <= 4 && unescape(name, s, end) == 2 && name[0] == '.' && name[1] == '.';
 }
 
-int glob_check(const char *pattern, const char **ret_why) {
+/* whole: the pattern begins where the user's did. */
+static int check(const char *pattern, bool whole, const char **ret_why) {
         const char *why = NULL, *p = pattern, *s, *end;
         bool dotdot = false;
 
@@ -185,7 +186,7 @@ int glob_check(const char *pattern, const char **ret_why) {
         }
         if (pattern[0] == 0)
                 why = "it is empty";
-        else if (pattern[0] == '!')
+        else if (whole && pattern[0] == '!')
                 why = "! makes no exception here; a name that begins with it needs a backslash in front";
         while (!why && next_segment(&p, &s, &end)) {
                 why = check_segment(s, end);
@@ -199,6 +200,8 @@ int glob_check(const char *pattern, const char **ret_why) {
                 *ret_why = why;
         return -EINVAL;
 }
+
+int glob_check(const char *pattern, const char **ret_why) { return check(pattern, true, ret_why); }
 
 bool glob_is_literal(const char *pattern) { return segment_is_literal(pattern, pattern + strlen(pattern)); }
 
@@ -345,7 +348,7 @@ static int add_text(struct globset *g, bool first, const char *s, const char *en
 int globset_add(struct globset *g, const char *pattern) {
         const char *p = pattern, *s, *end;
         size_t before = g->n;
-        int r = glob_check(pattern, NULL);
+        int r = check(pattern, false, NULL);
 
         if (r < 0)
                 return r;

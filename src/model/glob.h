@@ -42,8 +42,9 @@ void globset_free(struct globset *g);
 static inline void globset_freep(struct globset **g) { globset_free(*g); }
 #define _cleanup_globset_ _cleanup_(globset_freep)
 
-/* Adds a pattern that is relative to the walk's root; numbers are given from 0 in order. A leading / is refused (see
- * glob_split). Not after globset_start. -EINVAL, -E2BIG, -ENOMEM. */
+/* Adds a pattern that is relative to the walk's root; numbers are given from 0 in order. What glob_check refuses
+ * is refused here too, and so is a leading /; a leading ! is not, since the rest that glob_split gives may have one.
+ * Not after globset_start. -EINVAL, -E2BIG, -ENOMEM. */
 int globset_add(struct globset *g, const char *pattern) _must_check_;
 size_t globset_words(const struct globset *g);
 

@@ -56,6 +56,12 @@ static int check_path(const struct policy_key *k, const char *text, struct error
         if (strlen(text) > POLICY_PATH_MAX)
                 return error_set(e, ENAMETOOLONG, "a path in %s has %zu bytes: more than %u", k->name, strlen(text),
                                  POLICY_PATH_MAX);
+        if (text[0] == '~' && text[1] != 0 && text[1] != '/') {
+                char brief[POLICY_BRIEF];
+                error_set(e, EINVAL, "%s: \"%s\": of the forms with ~ only ~ and ~/... are known", k->name,
+                          policy_brief(brief, text));
+                return error_fix(e, "write another user's home in full, and a name that begins with ~ as ./~...");
+        }
         return 0;
 }
 

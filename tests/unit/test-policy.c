@@ -175,10 +175,14 @@ TEST(files) {
         REFUSED("files: {hide: ['a**']}\n", ":2:16: files.hide: \"a**\" is not a pattern", "whole segment");
         REFUSED("files: {hide: ['*.{key,pem}']}\n", "is not a pattern", "one pattern for each");
         REFUSED("files: {hide: ['!keep']}\n", "is not a pattern", "no exception");
+        REFUSED("files: {hide: [~root/.ssh]}\n", "only ~ and ~/", "in full");
+        REFUSED("files: {read: [~a]}\n", "only ~ and ~/", "./~");
+        REFUSED("files: {workspace: {path: ~~}}\n", "only ~ and ~/", "");
+        REFUSED("files: {hide: ['~*/x']}\n", "only ~ and ~/", "");
         REFUSED("files: {workspace: .}\n", "files.workspace is a mapping", "");
         REFUSED("files: {workspace: {path: ''}}\n", "empty path in files.workspace.path", "");
         REFUSED("files:\n", "files is a mapping of keys and values, not nothing", "take it out");
-        _cleanup_policy_ struct policy *p = accepted("version: 1\nfiles: {read: [~, a**, '[x'], hide: ['a b', \"t\\nu\"]}\n");
+        _cleanup_policy_ struct policy *p = accepted("version: 1\nfiles: {read: [~, a**, '[x'], hide: ['a b', \"t\\nu\", ./~x, ~/*]}\n");
         check_streq(p->read.items[0], "~");
         check_streq(p->read.items[1], "a**"); /* a path to read is no pattern */
         check_streq(p->hide.items[0], "a b");
