@@ -10,15 +10,15 @@
 #define SIZE_PATTERN "^" NUMBER " *([kKmMgGtT]([iI][bB])?|[bB])?$"
 #define DURATION_PATTERN "^(" NUMBER "|(" NUMBER "(ms|s|m|h|d))+)$"
 #define CPU_PATTERN "^[0-9]+(\\.[0-9]{1,3})?$"
+#define PATH_PATTERN "^(~(/|$)|[^~])"
+#define GLOB_PATTERN "^(~(/|$)|[^~!])"
 #define ENV_PATTERN "^[A-Za-z_][A-Za-z0-9_]*$"
 #define CONTROL_PATTERN "^[a-z0-9-]+$"
 
 /* json_pack takes ownership of "o" also on failure, and gives NULL for it: one look at the end is enough. */
-static json_t *path(const char *format) {
-        json_t *s = json_pack("{s:s, s:i, s:i}", "type", "string", "minLength", 1, "maxLength", (int)POLICY_PATH_MAX);
-        if (s && format && json_object_set_new(s, "pattern", json_string(format)) < 0)
-                return json_decref(s), NULL;
-        return s;
+static json_t *path(const char *pattern) {
+        return json_pack("{s:s, s:i, s:i, s:s}", "type", "string", "minLength", 1, "maxLength", (int)POLICY_PATH_MAX,
+                         "pattern", pattern);
 }
 
 static json_t *list(json_t *items) {
@@ -54,11 +54,11 @@ static json_t *value(const struct policy_key *k) {
         case KEY_CHOICE:
                 return choice(k);
         case KEY_PATH:
-                return path(NULL);
+                return path(PATH_PATTERN);
         case KEY_PATHS:
-                return list(path(NULL));
+                return list(path(PATH_PATTERN));
         case KEY_GLOBS:
-                return list(path("^[^!]"));
+                return list(path(GLOB_PATTERN));
         case KEY_NAMES:
                 return list(json_pack("{s:s, s:s, s:i}", "type", "string", "pattern", CONTROL_PATTERN, "maxLength",
                                       (int)POLICY_NAME_MAX));

@@ -1,4 +1,5 @@
-/* With --schema it prints the schema instead: how docs/belljar.schema.json is made. */
+/* With --schema it prints the schema instead: how docs/belljar.schema.json is made. With --read FILE it reads a policy
+ * and says whether it is accepted, for tests/integration/policy-schema. */
 #include <errno.h>
 #include <jansson.h>
 
@@ -413,6 +414,18 @@ int main(int argc, char **argv) {
         if (argc == 2 && streq(argv[1], "--schema")) {
                 _cleanup_free_ char *s = policy_schema();
                 return s && fputs(s, stdout) >= 0 && fflush(stdout) == 0 ? 0 : 1;
+        }
+        if (argc == 3 && streq(argv[1], "--read")) {
+                _cleanup_free_ char *text = NULL;
+                _cleanup_policy_ struct policy *p = NULL;
+                struct error e = {};
+                size_t n = 0;
+                if (file_read(AT_FDCWD, argv[2], 2u << 20, &text, &n) < 0)
+                        return 2;
+                if (policy_parse(text, n, argv[2], &p, &e) == 0)
+                        return 0;
+                error_print(&e);
+                return 1;
         }
         return tap_run();
 }
