@@ -6,8 +6,6 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <linux/mount.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netlink.h>
@@ -16,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -26,18 +25,6 @@
 
 #include "base/fd.h"
 #include "sys/probe.h"
-
-/* glibc's sys/mount.h and linux/mount.h cannot both be included everywhere. */
-extern int mount(const char *, const char *, const char *, unsigned long, const void *);
-extern int umount2(const char *, int);
-#define MNT_DETACH_FLAG 2
-#ifndef MS_PRIVATE
-#define MS_PRIVATE (1 << 18)
-#define MS_REC 16384
-#define MS_NOSUID 2
-#define MS_NODEV 4
-#define MS_NOEXEC 8
-#endif
 
 #define PROBE_SECONDS 10
 #define DIR_PREFIX ".belljar-probe-"
@@ -192,7 +179,7 @@ static struct probe_result overlay_try(bool xattr) {
         else if (lstat("u/g", &st) < 0 || !S_ISCHR(st.st_mode) || st.st_rdev != makedev(0, 0))
                 r = result(EIO, STEP_WHITEOUT);
         fd_close(TAKE_FD(fd));
-        (void)umount2("m", MNT_DETACH_FLAG);
+        (void)umount2("m", MNT_DETACH);
         return r;
 }
 
