@@ -6,7 +6,8 @@ static const char letters[] = "abtnvfr"; /* for bytes 7 to 13, in an order of th
 static const char letter_bytes[] = "\a\b\t\n\v\f\r";
 
 bool quote_needed(const char *name) {
-        if (!*name || strpbrk(name, "\"\\"))
+        /* A space at the end is invisible, and GNU patch takes it for the end of the name. */
+        if (!*name || strpbrk(name, "\"\\") || name[strlen(name) - 1] == ' ')
                 return true;
         /* What str_visible leaves alone is printable, valid and honest. Piece by piece, so that no length of name
          * needs memory; a cut must not fall into a character. */

@@ -1,6 +1,6 @@
 /* File names as git and GNU patch write them in patches: as they are, or in double quotes with C escapes where the
  * name holds a control character, a quote, a backslash, a byte that is not UTF-8 or a character that deceives the
- * eye. Pure. */
+ * eye, or ends in a space. Pure. */
 #pragma once
 
 #include <stdbool.h>

@@ -335,8 +335,11 @@ static int show_file(const struct changes_source *s, const struct change *c, con
                         add_mode(b, "new", after->mode);
                 } else if (!before->mode)
                         add_mode(b, "new file", after->mode);
-                else if (!after->mode)
+                else if (!after->mode) {
+                        /* The hash of no bytes: without it GNU patch asks whether the patch is the wrong way round. */
                         add_mode(b, "deleted file", before->mode);
+                        strbuf_printf(b, "index e69de29bb2d1d6434b8b29ae775ad8c2e48c5391..%040d\n", 0);
+                }
         }
         if (trouble) {
                 add_note(b, "file", verb(before, after), c->path);

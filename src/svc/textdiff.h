@@ -1,6 +1,7 @@
 /* Changes as unified text, in a form that `git apply` and GNU `patch -p1` take: text files with their modes as patches,
  * everything else (binary and large files, links, directories, special files) as lines that begin with "* ", which
- * both ignore. The comparison itself is done by the host's diff(1), confined, on copies in memory. */
+ * both ignore. GNU patch removes files after all else, so that where a file and a directory change places it needs a
+ * second run; git apply does not. The comparison itself is done by the host's diff(1), confined, on copies in memory. */
 #pragma once
 
 #include <stdbool.h>
