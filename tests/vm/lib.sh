@@ -26,7 +26,9 @@ vm_need() {
 # vm_lock NAME: held on fd 9 until the script ends; programs that might outlive it are started with 9>&-.
 vm_lock() {
         mkdir -p "$vm_cache"
-        exec 9>"$vm_cache/$1.lock"
+        [[ -e $vm_cache/$1.lock ]] || : >"$vm_cache/$1.lock"
+        # For reading: a cache that root filled serves others too.
+        exec 9<"$vm_cache/$1.lock"
         if ! flock -n 9; then
                 vm_say "another run is filling the cache ($1), waiting"
                 flock 9
@@ -39,6 +41,15 @@ vm_tmpdir() {
         rm -rf "$vm_cache/tmp/$1"
         mkdir -p "$vm_cache/tmp/$1"
         printf '%s\n' "$vm_cache/tmp/$1"
+}
+
+# A namespace that was just killed may still write for a moment.
+vm_rmtmp() {
+        local n
+        for n in 1 2 3 4 5; do
+                rm -rf "$vm_cache/tmp/$1" 2>/dev/null && return
+                sleep "0.$n"
+        done
 }
 
 # The archive that the host's own apt uses, so that nothing here names a mirror. ORIGIN and RELEASE come from the
