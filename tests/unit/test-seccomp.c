@@ -1,4 +1,5 @@
-/* The process tier's system call list as the kernel enforces it. Each call is made in a child of its own, three ways:
+/* The process tier's system call list as the kernel enforces it, and a life of the supervisor under its own list. Each
+ * call is made in a child of its own, three ways:
  *
  *      real    under the filter as it is;
  *      marked  under the same filter with 1000 added to each errno that it returns: no kernel function answers such a
@@ -18,17 +19,21 @@
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <termios.h>
 
 #include "base/macros.h"
 #include "generated/seccomp-process.h"
+#include "generated/seccomp-supervisor.h"
 #include "tap.h"
 
 #define MARK 1000
@@ -105,7 +110,8 @@ static void run_rows(const struct row *rows, size_t n) {
                 bool ok;
 
                 if (r->want)
-                        ok = real == r->want && marked == r->want + MARK && (!r->bare || (bare >= 0 && bare != r->want));
+                        ok = real == r->want && marked == r->want + MARK &&
+                             (!r->bare || (bare >= 0 && bare != r->want));
                 else
                         ok = real >= 0 && marked == real && (!r->bare || bare == real);
                 if (!ok) {
@@ -493,6 +499,64 @@ TEST(entry_32_bit) {
 }
 #endif
 
+/* What the supervisor's loop does, in a child that has one of its own to end; 0 where all works. */
+static int supervise(const void *arg) {
+        struct sock_fprog prog = {ELEMENTSOF(seccomp_supervisor), (struct sock_filter *)seccomp_supervisor};
+        struct itimerspec soon = {.it_value.tv_nsec = 1000000};
+        struct epoll_event ev = {.events = EPOLLIN};
+        char dir[] = "/tmp/test-seccomp-XXXXXX", buf[256];
+        int ep, timer, pidfd, fd;
+        sigset_t set;
+        siginfo_t si;
+        pid_t pid;
+
+        pid = fork();
+        if (pid == 0) {
+                pause();
+                _exit(0);
+        }
+        if (pid < 0 || !mkdtemp(dir) || syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) != 0)
+                return 1;
+        ep = epoll_create1(EPOLL_CLOEXEC);
+        timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+        pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+        sigemptyset(&set);
+        sigaddset(&set, SIGTERM);
+        if (ep < 0 || timer < 0 || pidfd < 0 || sigprocmask(SIG_BLOCK, &set, NULL) < 0 || signalfd(-1, &set, 0) < 0)
+                return 2;
+        if (timerfd_settime(timer, 0, &soon, NULL) < 0 || epoll_ctl(ep, EPOLL_CTL_ADD, timer, &ev) < 0 ||
+            epoll_wait(ep, &ev, 1, 1000) != 1)
+                return 3;
+        fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+        if (fd < 0 || read(fd, buf, sizeof(buf)) <= 0 || close(fd) < 0)
+                return 4;
+        if (chdir(dir) == 0 || errno != EPERM) /* it works by directory fds */
+                return 5;
+        fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0 || mkdirat(fd, "d", 0700) < 0 || renameat(fd, "d", fd, "e") < 0 ||
+            unlinkat(fd, "e", AT_REMOVEDIR) < 0 || rmdir(dir) < 0)
+                return 6;
+        /* What it has no business with; the sockets and the fork worked before. */
+        if (socket(AF_UNIX, SOCK_STREAM, 0) >= 0 || errno != EPERM || socket(AF_INET, SOCK_STREAM, 0) >= 0 ||
+            errno != EPERM)
+                return 7;
+        if (execl("/bin/true", "true", NULL) == 0 || errno != EPERM || fork() >= 0 || errno != EPERM)
+                return 8;
+        if (syscall(4095) == 0 || errno != EPERM || unshare(0) == 0 || errno != EPERM)
+                return 9;
+        if (syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) < 0 || waitid(P_PID, (id_t)pid, &si, WEXITED) < 0)
+                return 10;
+        return si.si_code == CLD_KILLED ? 0 : 11;
+}
+
+TEST(supervisor_list) {
+        int r = in_child(BARE, supervise, NULL);
+
+        if (r != 0)
+                printf("# step %d failed\n", r);
+        check(r == 0);
+}
+
 /* Types a character into a terminal of its own; 1 where it arrived, 0 where TIOCSTI was refused and nothing did. */
 static int type_into_terminal(const void *arg) {
         int master = posix_openpt(O_RDWR | O_NOCTTY), slave;
@@ -545,7 +609,8 @@ static int ordinary_life(const void *arg) {
 
         if (pthread_create(&t, NULL, thread, &seen) != 0 || pthread_join(t, NULL) != 0 || seen != 7)
                 return 1;
-        if (posix_spawn(&pid, "/bin/true", NULL, NULL, argv, envp) != 0 || waitpid(pid, &status, 0) != pid || status != 0)
+        if (posix_spawn(&pid, "/bin/true", NULL, NULL, argv, envp) != 0 || waitpid(pid, &status, 0) != pid ||
+            status != 0)
                 return 2;
         fd = memfd_create("test", MFD_CLOEXEC);
         if (fd < 0 || ftruncate(fd, 4096) < 0 || mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED)
@@ -559,7 +624,8 @@ static int ordinary_life(const void *arg) {
         snprintf(path, sizeof(path), "%s/node", dir);
         if (mknod(path, S_IFCHR | 0600, 0x103) == 0 || errno != EPERM || lstat(path, &st) == 0)
                 return 7;
-        if (mkfifo(path, 0600) < 0 || lstat(path, &st) < 0 || !S_ISFIFO(st.st_mode) || unlink(path) < 0 || rmdir(dir) < 0)
+        if (mkfifo(path, 0600) < 0 || lstat(path, &st) < 0 || !S_ISFIFO(st.st_mode) || unlink(path) < 0 ||
+            rmdir(dir) < 0)
                 return 8;
         if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &own) != 0)
                 return 9;
