@@ -21,7 +21,7 @@
 #include "sys/beneath.h"
 
 enum {
-        OPEN_MAX = 32,
+        OPEN_MAX = 16, /* levels with open fds, three each */
         CHUNK = 128 * 1024, /* of a comparison */
 };
 
@@ -917,9 +917,10 @@ static bool can_be_renamed(const struct change_side *s) {
 }
 
 void changes_find_renames(const struct changes_source *s, struct changes *c) {
-        enum { CANDIDATES_MAX = 2000 };
+        /* A run can leave a million files of one size: bounds on the pairs looked at and on those opened. */
+        enum { CANDIDATES_MAX = 2000, PAIRS_MAX = 20000000, OPENS_MAX = 20000 };
         uint64_t budget = 128u << 20;
-        size_t gone[CANDIDATES_MAX], n = 0;
+        size_t gone[CANDIDATES_MAX], n = 0, pairs = 0, opens = 0;
 
         char *buf = malloc(2 * CHUNK);
         if (!buf)
@@ -933,8 +934,12 @@ void changes_find_renames(const struct changes_source *s, struct changes *c) {
                         continue;
                 for (size_t j = 0; j < n; j++) {
                         struct change *from = &c->items[gone[j]];
+                        if (++pairs > PAIRS_MAX)
+                                goto end;
                         if (from->before.size != to->after.size)
                                 continue;
+                        if (++opens > OPENS_MAX)
+                                goto end;
                         _cleanup_fd_ int a = beneath_open_regular(s->lower_fd, from->path, NULL);
                         _cleanup_fd_ int b = beneath_open_regular(s->upper_fd, to->path, NULL);
                         if (a < 0 || b < 0)

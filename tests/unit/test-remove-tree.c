@@ -187,8 +187,18 @@ TEST(mounts) {
         pid_t pid = fork();
         if (pid == 0) {
                 struct error e = {};
-                if (unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) < 0)
+                uid_t uid = geteuid();
+                gid_t gid = getegid();
+                if (unshare(uid == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) < 0)
                         skip("no namespaces for an ordinary user here");
+                if (uid != 0) {
+                        char map[64];
+                        check(file_poke(AT_FDCWD, "/proc/self/setgroups", "deny") == 0);
+                        snprintf(map, sizeof(map), "%u %u 1", uid, uid);
+                        check(file_poke(AT_FDCWD, "/proc/self/uid_map", map) == 0);
+                        snprintf(map, sizeof(map), "%u %u 1", gid, gid);
+                        check(file_poke(AT_FDCWD, "/proc/self/gid_map", map) == 0);
+                }
                 check(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
                 dir_fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* the old one leads to the old namespace */
                 check(mount("tmpfs", "t/a/m", "tmpfs", 0, "size=64k") == 0);

@@ -280,6 +280,29 @@ TEST(forms) {
         fixture_leave(&f);
 }
 
+static void hide_env(void) {
+        check(mknod(".env", S_IFCHR, 0) == 0 && mkdir("sub", 0755) == 0 && mknod("sub/.env", S_IFCHR, 0) == 0);
+}
+static void edit_hidden(void) { sh("echo mine >.env && rm -r sub"); }
+
+/* Written over what the run could not see: said so, and the host's secret is not in the patch. */
+TEST(hidden) {
+        struct fixture f;
+        fixture_enter(&f, false);
+        sh("echo SECRET >lower/.env && mkdir lower/sub && echo o >lower/sub/o && echo SECRET >lower/sub/.env");
+        fixture_session(&f, hide_env, edit_hidden);
+        char *s = printed(&f, (struct diff_options){.form = DIFF_UNIFIED});
+        check(strstr(s, "* hidden from the run, and written by it: .env\n") && strstr(s, "+mine\n"));
+        check(strstr(s, "* holds something that was hidden from the run: sub\n") && strstr(s, "-o\n"));
+        check(!strstr(s, "SECRET"));
+        free(s);
+        s = printed(&f, (struct diff_options){.form = DIFF_STAT});
+        check(strstr(s, " A .env | 5 B, was hidden from the run, +1 -0\n"));
+        check(strstr(s, " D sub/ | directory, with 1 entries, holds hidden files\n"));
+        free(s);
+        fixture_leave(&f);
+}
+
 TEST(nothing_changed) {
         struct fixture f;
         fixture_enter(&f, false);

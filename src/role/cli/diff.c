@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -318,12 +319,15 @@ int diff_print(int state_fd, const char *workspace, const struct diff_options *o
         if (pipe2(p, O_CLOEXEC) < 0)
                 return error_errno(e, errno, "cannot make a pipe");
         _cleanup_fd_ int rd = p[0];
-        pid_t pid = fork();
+        pid_t parent = getpid(), pid = fork();
         if (pid == 0) {
                 fd_close(p[0]);
                 signal(SIGPIPE, SIG_DFL);
                 /* Without user namespaces it is read as far as the modes allow; what is not is an error by name. */
                 (void)!changes_unbind();
+                /* After it: a change of credentials clears the signal. */
+                if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+                        _exit(1);
                 r = print_all(&l, o, out, &child);
                 if (r < 0)
                         (void)!fd_write_all(p[1], &child, sizeof(child));
