@@ -8,7 +8,7 @@ static const struct control controls[CONTROL_N] = {
         [CONTROL_USER_NAMESPACE] = {
                 .id = CONTROL_USER_NAMESPACE, .name = "user-namespace", .required = ALL, .kernel = "3.8",
                 .meaning = "an outer user namespace owns all other namespaces and holds PID 1",
-                .loss = "the sandbox itself: nothing else can be made without it",
+                .loss = "the sandbox: nothing else can be made without it",
         },
         [CONTROL_INNER_USER_NAMESPACE] = {
                 .id = CONTROL_INNER_USER_NAMESPACE, .name = "inner-user-namespace", .required = ALL, .kernel = "3.8",
@@ -70,7 +70,7 @@ static const struct control controls[CONTROL_N] = {
                 .id = CONTROL_CGROUP_MEMORY, .name = "cgroup-memory", .kernel = "4.5",
                 .meaning = "memory of all processes together is bounded by the kernel",
                 .loss = "an exact bound on memory",
-                .substitute = "sampled resident memory, RLIMIT_DATA, a guard on free memory",
+                .substitute = "sampled memory, RLIMIT_DATA, a guard on free memory",
         },
         [CONTROL_CGROUP_PIDS] = {
                 .id = CONTROL_CGROUP_PIDS, .name = "cgroup-pids", .kernel = "4.5",
@@ -87,7 +87,7 @@ static const struct control controls[CONTROL_N] = {
                 .id = CONTROL_CGROUP_KILL, .name = "cgroup-kill", .kernel = "5.14",
                 .meaning = "one write ends every process at once",
                 .loss = "the shortest stop (200 busy processes: 5 ms, not 200)",
-                .substitute = "PID 1 of the sandbox is killed, and the kernel ends the rest",
+                .substitute = "PID 1 is killed, and the kernel ends the rest",
         },
         [CONTROL_CGROUP_FREEZE] = {
                 .id = CONTROL_CGROUP_FREEZE, .name = "cgroup-freeze", .kernel = "5.2",

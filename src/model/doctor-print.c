@@ -110,12 +110,12 @@ char *doctor_text(const struct host_facts *f, const struct doctor_report *r, boo
         _cleanup_strbuf_ struct strbuf b = {.max = 1u << 20};
 
         strbuf_puts(&b, "Linux ");
-        plain(&b, f->release, 60);
+        plain(&b, f->release, 44);
         if (f->os_id[0]) {
                 strbuf_puts(&b, ", ");
-                plain(&b, f->os_id, 16);
+                plain(&b, f->os_id, 12);
                 strbuf_puts(&b, " ");
-                plain(&b, f->os_version, 12);
+                plain(&b, f->os_version, 8);
         }
         if (f->wsl1 || f->wsl2)
                 strbuf_puts(&b, f->wsl1 ? ", WSL 1" : ", WSL 2");
