@@ -7,6 +7,10 @@
 
 /* The character at s; a byte that begins none counts as one of its own, above all of Unicode. */
 static size_t char_at(const char *s, const char *end, uint32_t *ret) {
+        if (!(*s & 0x80)) {
+                *ret = (unsigned char)*s;
+                return 1;
+        }
         size_t n = utf8_decode(s, (size_t)(end - s), ret);
         if (n > 0)
                 return n;
@@ -33,7 +37,7 @@ static size_t class_match(const char *p, const char *end, uint32_t c, bool *ret_
                 q++;
         }
         for (bool first = true; q < end && (first || *q != ']'); first = false) {
-                uint32_t low, high;
+                uint32_t low = 0, high;
                 size_t n = pattern_char(q, end, &low);
                 if (n == 0)
                         return 0;
@@ -56,7 +60,7 @@ static size_t class_match(const char *p, const char *end, uint32_t c, bool *ret_
 /* What stands at p, other than '*', against the character c: its length in bytes, or 0 for no match. */
 static size_t element_match(const char *p, const char *end, uint32_t c) {
         bool hit = false;
-        uint32_t want;
+        uint32_t want = 0;
         size_t n;
 
         if (*p == '?')
@@ -271,11 +275,17 @@ bool glob_match(const char *pattern, const char *path) {
 
 /* A set is one row of segments, pattern after pattern, each closed by an end. A state has a bit for each of them:
  * everything before it has matched. */
-enum segment_kind { SEGMENT_LITERAL, SEGMENT_WILD, SEGMENT_DOUBLESTAR, SEGMENT_END };
+enum segment_kind {
+        SEGMENT_LITERAL,    /* text is unescaped */
+        SEGMENT_AFFIX,      /* begin*end: text is both, unescaped; `head` bytes of it come before the star */
+        SEGMENT_WILD,       /* text is the pattern */
+        SEGMENT_DOUBLESTAR,
+        SEGMENT_END,
+};
 struct segment {
         enum segment_kind kind;
         bool first;     /* of its pattern */
-        unsigned len;   /* of text, which is unescaped in a literal one */
+        unsigned len, head;
         unsigned pattern;
         char *text;
 };
@@ -323,6 +333,33 @@ static int add_segment(struct globset *g, struct segment segment) {
         return 0;
 }
 
+static bool is_utf8(const char *s, const char *end) {
+        uint32_t c;
+        for (size_t n; s < end; s += n)
+                if ((n = utf8_decode(s, (size_t)(end - s), &c)) == 0)
+                        return false;
+        return true;
+}
+
+/* The one star of a segment that has no other wildcard, so that a name can be compared by its bytes: with whole
+ * characters on both sides they begin and end where a name's characters do. NULL: not such a one. */
+static const char *lone_star(const char *s, const char *end) {
+        const char *star = s;
+
+        while (star < end && *star != '*')
+                star += *star == '\\' ? 2 : 1;
+        if (star >= end || !segment_is_literal(s, star) || !segment_is_literal(star + 1, end) ||
+            !is_utf8(s, star) || !is_utf8(star + 1, end))
+                return NULL;
+        return star;
+}
+
+static bool affix_match(const struct segment *s, const char *name, size_t len) {
+        size_t tail = s->len - s->head;
+        return len >= s->len && memcmp(name, s->text, s->head) == 0 &&
+               memcmp(name + len - tail, s->text + s->head, tail) == 0;
+}
+
 static int add_text(struct globset *g, bool first, const char *s, const char *end) {
         _cleanup_free_ char *text = NULL;
         struct segment segment = {.first = first};
@@ -337,6 +374,12 @@ static int add_text(struct globset *g, bool first, const char *s, const char *en
         if (!text)
                 return -ENOMEM;
         segment.len = (unsigned)strlen(text);
+        const char *star = segment.kind == SEGMENT_WILD ? lone_star(s, end) : NULL;
+        if (star) {
+                segment.kind = SEGMENT_AFFIX;
+                segment.head = (unsigned)unescape(text, s, star);
+                segment.len = segment.head + (unsigned)unescape(text + segment.head, star + 1, end);
+        }
         segment.text = text;
         int r = add_segment(g, segment);
         if (r < 0)
@@ -411,6 +454,10 @@ unsigned globset_step(const struct globset *g, const uint64_t *state, const char
                         switch (s->kind) {
                         case SEGMENT_LITERAL:
                                 if (s->len == len && memcmp(s->text, name, len) == 0)
+                                        flags = reach(g, i + 1, ret_state, ret_pattern, flags);
+                                break;
+                        case SEGMENT_AFFIX:
+                                if (affix_match(s, name, len))
                                         flags = reach(g, i + 1, ret_state, ret_pattern, flags);
                                 break;
                         case SEGMENT_WILD:

@@ -50,7 +50,10 @@ TEST(match) {
                 {"**/a/**/b", "a/b/a/c", false}, {"**/**", "a", true}, {"**/x/**/x", "x/x/x", true}, {"**/x/**/x", "x", false},
                 {"./a//b/", "a/b", true}, {"a/./b", "a/b", true}, {"a", "./a/", true}, {"a/*", "a/.b", true},
                 {"*.*", "a.b", true}, {"*.*", "ab", false}, {"\xff", "\xff", true}, {"\xff", "\xfe", false},
-                {"*.pem", "a.pem.pem", true}, {"*a", "aaa", true}, {"*ab", "aab", true}, {"*aab", "aaaab", true},
+                {"*.pem", "a.pem.pem", true}, {"ab*ba", "aba", false},
+                {"ab*ba", "abba", true}, {"a\\**", "a*x", true}, {"a\\**", "ax", false}, {"*\\*", "x*", true}, {"*\\*", "x", false},
+                {"*\xa9", "\xc3\xa9", false}, {"\xc3*", "\xc3\xa9", false}, {"\xc3*", "\xc3x", true}, {"*\xc3\xa9", "\xe2\xc3\xa9", true},
+                {"*", "\xff", true}, {"*a*", "bab", true}, {"x*[a]", "xya", true}, {"x*?", "x", false}, {"*a", "aaa", true}, {"*ab", "aab", true}, {"*aab", "aaaab", true},
         };
         for (size_t i = 0; i < ELEMENTSOF(t); i++) {
                 bool m = glob_match(t[i].pattern, t[i].path);
