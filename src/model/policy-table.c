@@ -25,15 +25,16 @@ const struct policy_key policy_keys[] = {
         {"files.workspace", KEY_SECTION,
          .doc = "The directory that the run works in."},
         {"files.workspace.path", KEY_PATH, FIELD(workspace.path), .unset = "the working directory",
-         .doc = "The workspace's path. ~ and relative paths are allowed."},
+         .doc = "The workspace's path. ~ is allowed; a relative path begins at this file's directory."},
         {"files.workspace.mode", KEY_CHOICE, FIELD(workspace.mode), .choices = workspace_mode_choices,
          .doc = "cow keeps changes apart for review, rw writes them through, ro refuses them."},
         {"files.read", KEY_PATHS, FIELD(read), .unset = "nothing more",
-         .doc = "Paths of the host that the run sees read-only besides the system's own."},
+         .doc = "Paths of the host that the run sees read-only besides the system's own. Relative ones begin at this file's "
+                "directory."},
         {"files.hide", KEY_GLOBS, FIELD(hide), .unset = "nothing more",
          .doc = "Paths or patterns that the run does not see. Relative ones begin at the workspace; **/NAME is NAME at "
                 "any depth."},
-        {"env", KEY_ENV, FIELD(env), .unset = "no variables of the caller's",
+        {"env", KEY_ENV, FIELD(env), .unset = "only what describes the caller's terminal, language and search path",
          .doc = "Variables of the run. A value is taken as it is written; null takes the caller's."},
         {"limits", KEY_SECTION,
          .doc = "What the run may use up, all its processes together. A limit that is written here is held, or the run "
