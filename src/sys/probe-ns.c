@@ -298,7 +298,7 @@ static void probe_child(struct job *j) {
 static void remove_tree(int dirfd, const char *name, int depth) {
         if (unlinkat(dirfd, name, 0) == 0 || unlinkat(dirfd, name, AT_REMOVEDIR) == 0 || depth <= 0)
                 return;
-        (void)fchmodat(dirfd, name, 0700, 0);
+        (void)!fchmodat(dirfd, name, 0700, 0);
         int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
         if (!d) {

@@ -1,0 +1,68 @@
+/* The sandbox's environment, see environment.h. */
+#include <string.h>
+
+#include "model/environment.h"
+
+/* Names, or beginnings of names ("LC_*"). */
+static const char *const inherited[] = {
+        "PATH", "TERM", "COLORTERM", "NO_COLOR", "CLICOLOR", "FORCE_COLOR", "LANG", "LANGUAGE", "LC_*", "TZ", "SHELL",
+        "EDITOR", "VISUAL", "PAGER", "LESS", "COLUMNS", "LINES", "CI", "DEBIAN_FRONTEND", "SOURCE_DATE_EPOCH",
+};
+
+static bool is_inherited(const char *assignment) {
+        size_t n = strcspn(assignment, "=");
+
+        for (size_t i = 0; i < ELEMENTSOF(inherited); i++) {
+                size_t k = strlen(inherited[i]);
+                if (inherited[i][k - 1] == '*' ? strncmp(assignment, inherited[i], k - 1) == 0
+                                               : k == n && strncmp(assignment, inherited[i], n) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static const char *lookup(char *const *env, const char *name) {
+        size_t n = strlen(name);
+        for (; *env; env++)
+                if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+                        return *env + n + 1;
+        return NULL;
+}
+
+static bool is_set(const struct policy *p, const char *assignment) {
+        size_t n = strcspn(assignment, "=");
+        for (size_t i = 0; i < p->n_env; i++)
+                if (strlen(p->env[i].name) == n && strncmp(p->env[i].name, assignment, n) == 0)
+                        return true;
+        return false;
+}
+
+int environment_plan(struct strlist *ret, char *const *caller, const struct policy *policy, const char *home,
+                     const char *user, const char *runtime_dir, struct error *e) {
+        const struct { const char *name, *value; } own[] = {
+                {"HOME", home}, {"USER", user}, {"LOGNAME", user}, {"XDG_RUNTIME_DIR", runtime_dir}, {"BELLJAR", "1"},
+        };
+        int r = 0;
+
+        for (char *const *v = caller; *v && r == 0; v++)
+                if (is_inherited(*v) && !is_set(policy, *v))
+                        r = strlist_add(ret, *v);
+        if (r == 0 && !lookup(caller, "PATH"))
+                r = strlist_add(ret, "PATH=/usr/local/bin:/usr/bin:/bin");
+        for (size_t i = 0; i < ELEMENTSOF(own) && r == 0; i++) {
+                _cleanup_free_ char *a = str_printf("%s=%s", own[i].name, own[i].value);
+                if (!a)
+                        r = -ENOMEM;
+                else if (!is_set(policy, a))
+                        r = strlist_add(ret, a);
+        }
+        for (size_t i = 0; i < policy->n_env && r == 0; i++) {
+                const char *value = policy->env[i].value ? policy->env[i].value : lookup(caller, policy->env[i].name);
+                if (!value) {
+                        error_set(e, ENOENT, "the variable %s is to be taken over, but it is not set", policy->env[i].name);
+                        return error_fix(e, "set it, or give it a value (-e %s=VALUE)", policy->env[i].name);
+                }
+                r = strlist_addf(ret, "%s=%s", policy->env[i].name, value);
+        }
+        return r < 0 ? error_errno(e, r, "the environment cannot be made") : 0;
+}

@@ -1,0 +1,10 @@
+/* The variables that a sandbox starts with. Pure. */
+#pragma once
+
+#include "model/policy.h"
+
+/* From the caller's environment only what describes the terminal, the language and the search path goes in; what may
+ * hold credentials or lead to the host's services (tokens, proxies, agents' sockets) does not, unless a rule of the
+ * policy names it. home and user are set. A rule without a value whose variable is not set is an error. */
+int environment_plan(struct strlist *ret, char *const *caller, const struct policy *policy, const char *home,
+                     const char *user, const char *runtime_dir, struct error *e) _must_check_;

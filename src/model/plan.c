@@ -1,0 +1,245 @@
+/* The plan as data: building, freeing, printing. See plan.h. */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/use.h"
+#include "model/plan.h"
+
+static const char *const op_names[] = {
+        [OP_DIR] = "dir", [OP_SYMLINK] = "link", [OP_BIND] = "bind", [OP_SCRATCH] = "scratch", [OP_OVERLAY] = "overlay",
+        [OP_PROC] = "proc", [OP_SYSFS] = "sysfs", [OP_DEVPTS] = "devpts", [OP_MASK] = "mask",
+        [OP_READONLY] = "read-only", [OP_LAYER_DIR] = "layer-dir", [OP_LAYER_WHITEOUT] = "hide",
+        [OP_LAYER_FILE] = "layer-file",
+};
+
+static const struct { unsigned flag; const char *name; } flag_names[] = {
+        {PLAN_READONLY, "ro"}, {PLAN_RECURSIVE, "recursive"}, {PLAN_DEVICE, "device"}, {PLAN_UPPER, "upper"},
+        {PLAN_OPTIONAL, "optional"}, {PLAN_IDMAP, "idmap"},
+};
+
+static const struct { unsigned use; const char *name; } use_names[] = {
+        {USE_READ, "read"}, {USE_EXEC, "exec"}, {USE_WRITE, "write"}, {USE_CHANGE, "change"}, {USE_DEVICE, "ioctl"},
+};
+
+const char *limit_means_name(enum limit_means m) {
+        static const char *const names[] = {
+                [MEANS_NONE] = "none", [MEANS_CGROUP2] = "cgroup v2", [MEANS_CGROUP1] = "cgroup v1",
+                [MEANS_RLIMIT] = "rlimit in its own user namespace", [MEANS_SAMPLING] = "sampling by the supervisor",
+                [MEANS_TIMER] = "timer of the supervisor", [MEANS_RELAY] = "relay of the output",
+        };
+        return names[m];
+}
+
+struct plan *plan_new(void) {
+        return calloc(1, sizeof(struct plan));
+}
+
+void plan_free(struct plan *p) {
+        if (!p)
+                return;
+        for (size_t i = 0; i < p->n_ops; i++) {
+                free(p->ops[i].target);
+                free(p->ops[i].source);
+        }
+        free(p->ops);
+        for (size_t i = 0; i < p->n_rules; i++)
+                free(p->rules[i].path);
+        free(p->rules);
+        free(p->id);
+        free(p->name);
+        free(p->workspace);
+        free(p->cwd);
+        free(p->home);
+        free(p->hostname);
+        free(p->ids.outer_uid_map);
+        free(p->ids.outer_gid_map);
+        free(p->ids.inner_uid_map);
+        free(p->ids.inner_gid_map);
+        strlist_clear(&p->env);
+        strlist_clear(&p->argv);
+        strlist_clear(&p->without);
+        strlist_clear(&p->notes);
+        free(p);
+}
+
+int plan_add(struct plan *p, enum plan_op_kind kind, const char *target, const char *source, unsigned flags,
+             mode_t mode, int layer) {
+        if (p->n_ops == p->cap_ops) {
+                size_t cap = MAX(p->cap_ops * 2, 64u);
+                struct plan_op *ops = reallocarray(p->ops, cap, sizeof(*ops));
+                if (!ops)
+                        return -ENOMEM;
+                p->ops = ops;
+                p->cap_ops = cap;
+        }
+        _cleanup_free_ char *t = strdup(target), *s = source ? strdup(source) : NULL;
+        if (!t || (source && !s))
+                return -ENOMEM;
+        p->ops[p->n_ops++] = (struct plan_op){kind, flags, mode, layer, TAKE_PTR(t), TAKE_PTR(s)};
+        return 0;
+}
+
+int plan_allow(struct plan *p, const char *path, unsigned use) {
+        if (p->n_rules == p->cap_rules) {
+                size_t cap = MAX(p->cap_rules * 2, 16u);
+                struct plan_rule *rules = reallocarray(p->rules, cap, sizeof(*rules));
+                if (!rules)
+                        return -ENOMEM;
+                p->rules = rules;
+                p->cap_rules = cap;
+        }
+        char *s = strdup(path);
+        if (!s)
+                return -ENOMEM;
+        p->rules[p->n_rules++] = (struct plan_rule){s, use};
+        return 0;
+}
+
+static void flags_text(struct strbuf *b, unsigned flags) {
+        for (size_t i = 0; i < ELEMENTSOF(flag_names); i++)
+                if (flags & flag_names[i].flag)
+                        strbuf_printf(b, "%s%s", b->len ? "," : "", flag_names[i].name);
+        strbuf_puts(b, "");
+}
+
+static void use_text(struct strbuf *b, unsigned use) {
+        for (size_t i = 0; i < ELEMENTSOF(use_names); i++)
+                if (use & use_names[i].use)
+                        strbuf_printf(b, "%s%s", b->len ? "," : "", use_names[i].name);
+        strbuf_puts(b, "");
+}
+
+struct named_limit {
+        const char *name;
+        const struct limit *want;
+        enum limit_means means;
+        enum { SIZE, CPU, COUNT, TIME } unit;
+};
+
+static size_t list_limits(const struct plan *p, struct named_limit out[7]) {
+        const struct plan_limits *l = &p->limits;
+        const struct named_limit all[7] = {
+                {"memory", &l->want.memory, l->memory, SIZE}, {"cpu", &l->want.cpu, l->cpu, CPU},
+                {"pids", &l->want.pids, l->pids, COUNT}, {"disk", &l->want.disk, l->disk, SIZE},
+                {"output", &l->want.output, l->output, SIZE}, {"time", &l->want.time, l->time, TIME},
+                {"idle", &l->want.idle, l->idle, TIME},
+        };
+        size_t n = 0;
+        for (size_t i = 0; i < ELEMENTSOF(all); i++)
+                if (all[i].want->origin != LIMIT_NONE)
+                        out[n++] = all[i];
+        return n;
+}
+
+char *plan_format(const struct plan *p) {
+        _cleanup_strbuf_ struct strbuf b = {};
+        struct named_limit limits[7];
+        size_t n = list_limits(p, limits);
+
+        strbuf_printf(&b, "sandbox    %s\ntier       %s\n", p->id, tier_name(p->tier));
+        if (p->workspace) {
+                _cleanup_free_ char *v = str_visible_dup(p->workspace);
+                strbuf_printf(&b, "workspace  %s (%s)\n", v ? v : "?", workspace_mode_name(p->mode));
+        }
+        strbuf_printf(&b, "user       %u:%u inside, %u:%u on the host\n", (unsigned)p->ids.inner_uid,
+                      (unsigned)p->ids.inner_gid, (unsigned)p->ids.host_uid, (unsigned)p->ids.host_gid);
+        strbuf_puts(&b, "network    none\n");
+        for (size_t i = 0; i < n; i++) {
+                char v[40];
+                if (limits[i].unit == SIZE)
+                        format_size(v, sizeof(v), limits[i].want->value);
+                else if (limits[i].unit == TIME)
+                        format_duration(v, sizeof(v), limits[i].want->value);
+                else if (limits[i].unit == CPU)
+                        snprintf(v, sizeof(v), "%g", (double)limits[i].want->value / 1000);
+                else
+                        snprintf(v, sizeof(v), "%llu", (unsigned long long)limits[i].want->value);
+                strbuf_printf(&b, "limit      %-7s %s (%s)\n", limits[i].name, v, limit_means_name(limits[i].means));
+        }
+        for (size_t i = 0; i < p->n_ops; i++) {
+                const struct plan_op *op = &p->ops[i];
+                _cleanup_strbuf_ struct strbuf f = {};
+                _cleanup_free_ char *t = str_visible_dup(op->target), *s = op->source ? str_visible_dup(op->source) : NULL;
+                flags_text(&f, op->flags);
+                strbuf_printf(&b, "%-10s %s%s%s%s%s%s\n", op_names[op->kind], t ? t : "?",
+                              s && !streq(op->source, op->target) ? " <- " : "",
+                              s && !streq(op->source, op->target) ? s : "", f.len ? " (" : "", f.len ? f.data : "",
+                              f.len ? ")" : "");
+        }
+        for (size_t i = 0; i < p->n_rules; i++) {
+                _cleanup_strbuf_ struct strbuf u = {};
+                _cleanup_free_ char *t = str_visible_dup(p->rules[i].path);
+                use_text(&u, p->rules[i].use);
+                strbuf_printf(&b, "landlock   %s: %s\n", t ? t : "?", u.data ? u.data : "");
+        }
+        for (size_t i = 0; i < p->env.n; i++) {
+                /* Names only: values may be secrets. */
+                strbuf_printf(&b, "env        %.*s\n", (int)strcspn(p->env.items[i], "="), p->env.items[i]);
+        }
+        return strbuf_take(&b);
+}
+
+/* Bytes that are not UTF-8 are escaped: JSON has no other way to hold a name. */
+static json_t *text(const char *s) {
+        json_t *j = json_string(s);
+        if (j)
+                return j;
+        _cleanup_free_ char *v = str_visible_dup(s);
+        return v ? json_string(v) : NULL;
+}
+
+char *plan_json(const struct plan *p) {
+        struct named_limit limits[7];
+        size_t n = list_limits(p, limits);
+        json_t *ops = json_array(), *rules = json_array(), *lim = json_object(), *argv = json_array(),
+               *env = json_array(), *without = json_array(), *notes = json_array();
+
+        for (size_t i = 0; i < n; i++)
+                json_object_set_new(lim, limits[i].name,
+                                    json_pack("{s:I, s:s, s:b}", "value", (json_int_t)limits[i].want->value, "means",
+                                              limit_means_name(limits[i].means), "default",
+                                              limits[i].want->origin == LIMIT_DEFAULT));
+        for (size_t i = 0; i < p->n_ops; i++) {
+                const struct plan_op *op = &p->ops[i];
+                _cleanup_strbuf_ struct strbuf f = {};
+                flags_text(&f, op->flags);
+                json_t *o = json_pack("{s:s, s:o, s:s}", "op", op_names[op->kind], "target", text(op->target), "flags",
+                                      f.data ? f.data : "");
+                if (op->source && op->kind != OP_LAYER_FILE)
+                        json_object_set_new(o, "source", text(op->source));
+                json_array_append_new(ops, o);
+        }
+        for (size_t i = 0; i < p->n_rules; i++) {
+                _cleanup_strbuf_ struct strbuf u = {};
+                use_text(&u, p->rules[i].use);
+                json_array_append_new(rules, json_pack("{s:o, s:s}", "path", text(p->rules[i].path), "use",
+                                                       u.data ? u.data : ""));
+        }
+        for (size_t i = 0; i < p->argv.n; i++)
+                json_array_append_new(argv, text(p->argv.items[i]));
+        for (size_t i = 0; i < p->env.n; i++) {
+                _cleanup_free_ char *name = strndup(p->env.items[i], strcspn(p->env.items[i], "="));
+                json_array_append_new(env, name ? text(name) : json_null());
+        }
+        for (size_t i = 0; i < p->without.n; i++)
+                json_array_append_new(without, text(p->without.items[i]));
+        for (size_t i = 0; i < p->notes.n; i++)
+                json_array_append_new(notes, text(p->notes.items[i]));
+        json_t *root = json_pack(
+                "{s:s, s:s?, s:s, s:o?, s:s, s:o, s:o?, s:{s:i, s:i, s:i, s:i, s:i, s:b}, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:I}",
+                "id", p->id, "name", p->name, "tier", tier_name(p->tier), "workspace",
+                p->workspace ? text(p->workspace) : NULL, "mode", workspace_mode_name(p->mode), "cwd", text(p->cwd), "home",
+                p->home ? text(p->home) : NULL, "user", "uid", (int)p->ids.inner_uid, "gid", (int)p->ids.inner_gid,
+                "uid_base", (int)p->ids.uid_base, "host_uid", (int)p->ids.host_uid, "host_gid", (int)p->ids.host_gid, "root", p->ids.root, "landlock_abi",
+                p->landlock_abi, "limits", lim, "operations", ops, "rules", rules, "environment", env, "without", without,
+                "notes", notes, "hidden", (json_int_t)p->hidden);
+        if (!root) {
+                json_decref(argv);
+                return NULL;
+        }
+        json_object_set_new(root, "argv", argv);
+        char *s = json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+        json_decref(root);
+        return s;
+}

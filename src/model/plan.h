@@ -1,0 +1,145 @@
+/* The plan of one sandbox: everything that will be mounted, limited and executed, made before anything is done
+ * ("describe, then execute"). Pure: made from a policy and facts about the host, printed by --dry-run, tested without a
+ * kernel. The launcher executes `ops` in their order. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "model/policy.h"
+
+enum plan_op_kind {
+        OP_DIR,      /* make a directory `target` with `mode` */
+        OP_SYMLINK,  /* make a link `target` to `source` */
+        OP_BIND,     /* attach the host's `source` at `target` */
+        OP_SCRATCH,  /* attach a fresh directory of the writable scratch file system at `target` */
+        OP_OVERLAY,  /* attach `source` beneath layer `layer` (read-only), or with the run's upper layer (PLAN_UPPER) */
+        OP_PROC,
+        OP_SYSFS,
+        OP_DEVPTS,
+        OP_MASK,     /* cover what `target` shows with an empty file or directory; nothing there is no error */
+        OP_READONLY, /* attach `target` once more onto itself, read-only */
+        /* In layer `layer`, beneath its root: */
+        OP_LAYER_DIR,     /* a directory that looks like the host's (mode; owner is the sandbox's) */
+        OP_LAYER_WHITEOUT,/* hides what the layers below have at `target` */
+        OP_LAYER_FILE,    /* a file with the content `source` */
+};
+
+enum {
+        PLAN_READONLY = 1,  /* attach read-only */
+        PLAN_RECURSIVE = 2, /* with the mounts beneath */
+        PLAN_DEVICE = 4,    /* a device node: not nodev */
+        PLAN_UPPER = 8,     /* OP_OVERLAY: changes go to the run's upper layer */
+        PLAN_OPTIONAL = 16, /* a source that is gone is no error */
+        PLAN_IDMAP = 32,    /* run by root: show the owner's files as the sandbox user's */
+};
+
+struct plan_op {
+        enum plan_op_kind kind;
+        unsigned flags;
+        mode_t mode;
+        int layer;
+        char *target; /* absolute, as seen inside; in a layer: relative to its root */
+        char *source; /* host path, link text or content; may be NULL */
+};
+
+/* What the payload may use a tree for: becomes a Landlock rule. */
+struct plan_rule {
+        char *path;   /* as seen inside */
+        unsigned use; /* enum tree_use */
+};
+
+struct plan_ids {
+        bool root;          /* run by host uid 0: a range of ids of its own, init under another one than the payload */
+        uid_t uid_base;     /* root: host id of the sandbox's id 0; else unused */
+        uid_t outer_uid, outer_gid; /* of the payload, in the outer namespace */
+        uid_t inner_uid, inner_gid; /* as it sees itself */
+        uid_t init_uid;     /* of init, in the outer namespace */
+        uid_t host_uid, host_gid; /* of the payload, on the host */
+        char *outer_uid_map, *outer_gid_map; /* text for /proc/PID/{uid,gid}_map */
+        char *inner_uid_map, *inner_gid_map;
+        bool single; /* one id only: the maps are written by their own process, setgroups denied */
+};
+
+/* How a limit is held. */
+enum limit_means { MEANS_NONE, MEANS_CGROUP2, MEANS_CGROUP1, MEANS_RLIMIT, MEANS_SAMPLING, MEANS_TIMER, MEANS_RELAY };
+const char *limit_means_name(enum limit_means m);
+
+struct plan_limits {
+        struct limits want;
+        enum limit_means memory, cpu, pids, disk, output, time, idle;
+        uint64_t scratch_bytes, scratch_inodes; /* of the writable tmpfs */
+};
+
+struct plan {
+        char *id;   /* sandbox id, lower-case hex */
+        char *name; /* --name, or NULL */
+        enum tier tier;
+        struct plan_ids ids;
+        char *workspace;     /* real path on the host and inside; NULL: none */
+        dev_t workspace_dev; /* what stood there when it was planned */
+        ino_t workspace_ino;
+        enum workspace_mode mode;
+        char *cwd;  /* inside */
+        char *home; /* inside */
+        char *hostname;
+        mode_t umask;
+        struct plan_op *ops;
+        size_t n_ops, cap_ops;
+        unsigned n_layers;
+        struct plan_rule *rules;
+        size_t n_rules, cap_rules;
+        struct plan_limits limits;
+        int landlock_abi; /* 0: not available */
+        struct strlist env;  /* NAME=VALUE */
+        struct strlist argv;
+        struct strlist without; /* controls that are left out, by the user's word */
+        struct strlist notes;   /* one line each: what the user should know */
+        size_t hidden;          /* paths hidden in the workspace */
+};
+
+struct plan *plan_new(void);
+void plan_free(struct plan *p);
+static inline void plan_freep(struct plan **p) { plan_free(*p); }
+#define _cleanup_plan_ _cleanup_(plan_freep)
+
+/* Appends an operation; strings are copied. -ENOMEM. */
+int plan_add(struct plan *p, enum plan_op_kind kind, const char *target, const char *source, unsigned flags,
+             mode_t mode, int layer) _must_check_;
+int plan_allow(struct plan *p, const char *path, unsigned use) _must_check_;
+
+/* What view.c needs to know of the host; gathered by svc/host.c. */
+struct view_facts {
+        /* Entries of the host's /: name, and link text for links (NULL for directories). */
+        struct view_root_entry {
+                char *name, *link;
+        } *root;
+        size_t n_root;
+        struct strlist devices; /* nodes of /dev that exist, by name */
+        struct strlist mounts;  /* mount points of the host, sorted or not */
+        struct strlist sockets; /* listening sockets of the host, by path */
+        struct strlist read;    /* real paths that the policy shows read-only (files or directories) */
+        struct strlist read_files; /* those of `read` that are not directories */
+        /* Hidden paths beneath the workspace or a `read` directory, with the modes of the directories above them. */
+        struct view_hidden {
+                char *root; /* the workspace, or one of `read` */
+                char *path; /* relative to root: the path, or its first part that does not exist */
+                mode_t *modes; /* of each directory between root and path, outermost first */
+        } *hidden;
+        size_t n_hidden;
+        struct strlist hidden_elsewhere; /* absolute, beneath neither: covered, where they exist */
+        char *passwd; /* content for /etc/passwd where the sandbox's user is not in the host's; NULL: the host's */
+        char *group;
+        bool sysfs, proc; /* a new instance can be mounted */
+};
+void view_facts_clear(struct view_facts *f);
+/* The view of the process tier: adds the operations and rules to the plan. view.c. */
+int view_plan(struct plan *p, const struct policy *policy, const struct view_facts *facts,
+              struct error *e) _must_check_;
+
+/* The plan as people read it (--dry-run), and as JSON text. NULL: no memory. */
+char *plan_format(const struct plan *p);
+char *plan_json(const struct plan *p);

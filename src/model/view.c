@@ -1,0 +1,320 @@
+/* The process tier's view of the host, as plan operations: system directories read-only, a private home, /tmp and /run,
+ * a minimal /dev, an own /proc, the workspace. What is not named here is not there: other top-level directories, homes,
+ * logs, spools and other users' files need a `read:` of the policy. Pure; called once for a run. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/use.h"
+#include "model/plan.h"
+
+/* Top-level directories that hold programs and their data. */
+static const char *const system_dirs[] = {
+        "bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "opt", "nix", "gnu", "snap",
+};
+
+/* Beneath /var: package databases and caches that programs read. Logs, spools and mail stay out. */
+static const char *const var_dirs[] = {"/var/lib", "/var/cache"};
+
+/* Beneath /etc: secrets of the host and names that identify it. Most are readable by root only; they are out of
+ * sight all the same, also when a mode is wrong. */
+static const char *const etc_hidden[] = {
+        "shadow", "shadow-", "gshadow", "gshadow-", "sudoers", "sudoers.d", "krb5.keytab", "wireguard",
+        "docker", "kubernetes", "rancher", "openvpn", "ipsec.secrets", "ppp", "credstore", "credstore.encrypted",
+        "fstab", "crypttab",
+};
+
+/* Beneath /proc: kernel memory, addresses, logs, keys and switches; what a fresh instance shows to everybody. */
+static const char *const proc_masked[] = {
+        "/proc/kcore", "/proc/kallsyms", "/proc/kmsg", "/proc/keys", "/proc/timer_list", "/proc/sysrq-trigger",
+        "/proc/acpi", "/proc/scsi", "/proc/interrupts", "/proc/latency_stats", "/proc/asound", "/proc/irq",
+        "/proc/bus", "/proc/fs", "/proc/driver", "/proc/vmallocinfo", "/proc/slabinfo", "/proc/iomem", "/proc/ioports",
+        "/proc/modules",
+};
+
+static const char *const sys_masked[] = {"/sys/firmware", "/sys/kernel", "/sys/devices/virtual/powercap"};
+
+static bool has_mount_beneath(const struct view_facts *f, const char *dir) {
+        for (size_t i = 0; i < f->mounts.n; i++)
+                if (path_beneath(f->mounts.items[i], dir) && !streq(f->mounts.items[i], dir))
+                        return true;
+        return false;
+}
+
+static bool in_list(const char *const *list, size_t n, const char *s) {
+        for (size_t i = 0; i < n; i++)
+                if (streq(list[i], s))
+                        return true;
+        return false;
+}
+
+/* A read-only tree of the host. As an overlay where that is possible: an overlay does not pass connections to the
+ * host's sockets or opens of its FIFOs, not even of those that are made later; a bind does. Overlays do not show the
+ * mounts beneath, so a tree with such is bound. */
+static int add_tree(struct plan *p, const struct view_facts *f, const char *path, unsigned flags) {
+        if (has_mount_beneath(f, path))
+                return plan_add(p, OP_BIND, path, path, flags | PLAN_READONLY | PLAN_RECURSIVE, 0, 0);
+        return plan_add(p, OP_OVERLAY, path, path, flags | PLAN_READONLY, 0, 0);
+}
+
+static int add_etc(struct plan *p, const struct view_facts *f) {
+        int r;
+
+        if (has_mount_beneath(f, "/etc")) {
+                /* A container's own /etc/hosts and resolv.conf are mounts: bound, with the rest covered. */
+                r = plan_add(p, OP_BIND, "/etc", "/etc", PLAN_READONLY | PLAN_RECURSIVE, 0, 0);
+                for (size_t i = 0; r == 0 && i < ELEMENTSOF(etc_hidden); i++) {
+                        _cleanup_free_ char *t = str_printf("/etc/%s", etc_hidden[i]);
+                        r = t ? plan_add(p, OP_MASK, t, NULL, 0, 0, 0) : -ENOMEM;
+                }
+                return r;
+        }
+        _cleanup_free_ char *hosts = str_printf("127.0.0.1 localhost %s\n::1 localhost ip6-localhost\n", p->hostname);
+        _cleanup_free_ char *hostname = str_printf("%s\n", p->hostname);
+        _cleanup_free_ char *machine = str_printf("%.16s%.16s\n", p->id, "00000000000000000000000000000000");
+        if (!hosts || !hostname || !machine)
+                return -ENOMEM;
+        int layer = (int)p->n_layers++;
+        const struct { const char *name, *text; } files[] = {
+                {"hosts", hosts},
+                {"hostname", hostname},
+                {"machine-id", machine},
+                {"resolv.conf", "# This sandbox has no way to the network.\nnameserver 127.0.0.1\n"},
+                {"passwd", f->passwd},
+                {"group", f->group},
+        };
+        for (size_t i = 0; i < ELEMENTSOF(files); i++)
+                if (files[i].text && (r = plan_add(p, OP_LAYER_FILE, files[i].name, files[i].text, 0, 0644, layer)) < 0)
+                        return r;
+        for (size_t i = 0; i < ELEMENTSOF(etc_hidden); i++)
+                if ((r = plan_add(p, OP_LAYER_WHITEOUT, etc_hidden[i], NULL, 0, 0, layer)) < 0)
+                        return r;
+        return plan_add(p, OP_OVERLAY, "/etc", "/etc", PLAN_READONLY, 0, layer);
+}
+
+static int add_root(struct plan *p, const struct view_facts *f) {
+        int r;
+
+        for (size_t i = 0; i < f->n_root; i++) {
+                const struct view_root_entry *e = &f->root[i];
+                _cleanup_free_ char *path = str_printf("/%s", e->name);
+                if (!path)
+                        return -ENOMEM;
+                if (!in_list(system_dirs, ELEMENTSOF(system_dirs), e->name))
+                        continue;
+                if (e->link)
+                        r = plan_add(p, OP_SYMLINK, path, e->link, 0, 0, 0);
+                else if (streq(e->name, "opt") || streq(e->name, "snap"))
+                        r = add_tree(p, f, path, 0);
+                else
+                        r = plan_add(p, OP_BIND, path, path, PLAN_READONLY | PLAN_RECURSIVE, 0, 0);
+                if (r < 0)
+                        return r;
+        }
+        if ((r = add_etc(p, f)) < 0)
+                return r;
+        for (size_t i = 0; i < ELEMENTSOF(var_dirs); i++)
+                if ((r = add_tree(p, f, var_dirs[i], PLAN_OPTIONAL)) < 0)
+                        return r;
+        static const struct { const char *target, *link; mode_t mode; } rest[] = {
+                {"/var/run", "../run", 0}, {"/var/lock", "../run/lock", 0},
+                {"/var/log", NULL, 0755}, {"/var/spool", NULL, 0755},
+                {"/srv", NULL, 0755}, {"/mnt", NULL, 0755}, {"/media", NULL, 0755}, {"/home", NULL, 0755},
+                {"/root", NULL, 0755},
+        };
+        for (size_t i = 0; i < ELEMENTSOF(rest); i++) {
+                r = rest[i].link ? plan_add(p, OP_SYMLINK, rest[i].target, rest[i].link, 0, 0, 0)
+                                 : plan_add(p, OP_DIR, rest[i].target, NULL, 0, rest[i].mode, 0);
+                if (r < 0)
+                        return r;
+        }
+        return plan_allow(p, "/", USE_READ | USE_EXEC);
+}
+
+static int add_scratch(struct plan *p, const char *path, mode_t mode) {
+        int r = plan_add(p, OP_SCRATCH, path, NULL, 0, mode, 0);
+        return r < 0 ? r : plan_allow(p, path, USE_READ | USE_EXEC | USE_WRITE | USE_CHANGE);
+}
+
+static int add_dev(struct plan *p, const struct view_facts *f) {
+        static const struct { const char *target, *link; } links[] = {
+                {"/dev/fd", "/proc/self/fd"}, {"/dev/stdin", "/proc/self/fd/0"}, {"/dev/stdout", "/proc/self/fd/1"},
+                {"/dev/stderr", "/proc/self/fd/2"}, {"/dev/ptmx", "pts/ptmx"},
+        };
+        int r;
+
+        for (size_t i = 0; i < f->devices.n; i++) {
+                _cleanup_free_ char *path = str_printf("/dev/%s", f->devices.items[i]);
+                if (!path)
+                        return -ENOMEM;
+                if ((r = plan_add(p, OP_BIND, path, path, PLAN_DEVICE, 0, 0)) < 0)
+                        return r;
+        }
+        for (size_t i = 0; i < ELEMENTSOF(links); i++)
+                if ((r = plan_add(p, OP_SYMLINK, links[i].target, links[i].link, 0, 0, 0)) < 0)
+                        return r;
+        if ((r = plan_add(p, OP_DEVPTS, "/dev/pts", NULL, 0, 0, 0)) < 0 ||
+            (r = plan_allow(p, "/dev", USE_WRITE | USE_DEVICE)) < 0)
+                return r;
+        return add_scratch(p, "/dev/shm", 01777);
+}
+
+static int add_kernel(struct plan *p, const struct view_facts *f) {
+        int r;
+
+        if ((r = plan_add(p, OP_PROC, "/proc", NULL, 0, 0, 0)) < 0 ||
+            (r = plan_add(p, OP_READONLY, "/proc/sys", NULL, 0, 0, 0)) < 0)
+                return r;
+        for (size_t i = 0; i < ELEMENTSOF(proc_masked); i++)
+                if ((r = plan_add(p, OP_MASK, proc_masked[i], NULL, 0, 0, 0)) < 0)
+                        return r;
+        if ((r = plan_allow(p, "/proc", USE_WRITE)) < 0)
+                return r;
+        if (!f->sysfs)
+                return 0;
+        if ((r = plan_add(p, OP_SYSFS, "/sys", NULL, PLAN_READONLY, 0, 0)) < 0)
+                return r;
+        for (size_t i = 0; i < ELEMENTSOF(sys_masked); i++)
+                if ((r = plan_add(p, OP_MASK, sys_masked[i], NULL, 0, 0, 0)) < 0)
+                        return r;
+        return 0;
+}
+
+/* Layer 0 is empty: an overlay needs two layers. Returns the layer with the whiteouts of everything hidden beneath
+ * root, 0 if nothing is. */
+static int add_hidden_layer(struct plan *p, const struct view_facts *f, const char *root) {
+        _cleanup_strlist_ struct strlist made = {};
+        int layer = 0, r;
+
+        for (size_t i = 0; i < f->n_hidden; i++) {
+                const struct view_hidden *h = &f->hidden[i];
+                size_t depth = 0;
+                if (!streq(h->root, root))
+                        continue;
+                if (layer == 0)
+                        layer = (int)p->n_layers++;
+                for (const char *s = h->path; (s = strchr(s, '/')); s++, depth++) {
+                        _cleanup_free_ char *dir = strndup(h->path, (size_t)(s - h->path));
+                        if (!dir)
+                                return -ENOMEM;
+                        if (strlist_has(&made, dir))
+                                continue;
+                        if ((r = strlist_add(&made, dir)) < 0 ||
+                            (r = plan_add(p, OP_LAYER_DIR, dir, NULL, 0, h->modes[depth], layer)) < 0)
+                                return r;
+                }
+                if ((r = plan_add(p, OP_LAYER_WHITEOUT, h->path, NULL, 0, 0, layer)) < 0)
+                        return r;
+        }
+        return layer;
+}
+
+static int add_read(struct plan *p, const struct view_facts *f) {
+        int r;
+
+        for (size_t i = 0; i < f->read.n; i++) {
+                const char *path = f->read.items[i];
+                int layer = add_hidden_layer(p, f, path);
+                if (layer < 0)
+                        return layer;
+                if (strlist_has(&f->read_files, path))
+                        r = plan_add(p, OP_BIND, path, path, PLAN_READONLY | PLAN_IDMAP, 0, 0);
+                else if (has_mount_beneath(f, path))
+                        r = plan_add(p, OP_BIND, path, path, PLAN_READONLY | PLAN_RECURSIVE | PLAN_IDMAP, 0, 0);
+                else
+                        r = plan_add(p, OP_OVERLAY, path, path, PLAN_READONLY | PLAN_IDMAP, 0, layer);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int add_workspace(struct plan *p, const struct view_facts *f) {
+        int r, layer = add_hidden_layer(p, f, p->workspace);
+
+        if (layer < 0)
+                return layer;
+        switch (p->mode) {
+        case WORKSPACE_COW:
+                r = plan_add(p, OP_OVERLAY, p->workspace, p->workspace, PLAN_UPPER | PLAN_IDMAP, 0, layer);
+                break;
+        case WORKSPACE_RO:
+                r = plan_add(p, OP_OVERLAY, p->workspace, p->workspace, PLAN_READONLY | PLAN_IDMAP, 0, 0);
+                break;
+        default:
+                r = plan_add(p, OP_BIND, p->workspace, p->workspace, PLAN_IDMAP, 0, 0);
+        }
+        if (r < 0)
+                return r;
+        return plan_allow(p, p->workspace,
+                          USE_READ | USE_EXEC | (p->mode == WORKSPACE_RO ? 0 : USE_WRITE | USE_CHANGE));
+}
+
+/* Listening sockets that a bind would show: covered. */
+static int add_socket_masks(struct plan *p, const struct view_facts *f) {
+        for (size_t i = 0; i < f->sockets.n; i++) {
+                const char *s = f->sockets.items[i];
+                const struct plan_op *over = NULL;
+                for (size_t k = 0; k < p->n_ops; k++) {
+                        const struct plan_op *op = &p->ops[k];
+                        if ((op->kind == OP_BIND || op->kind == OP_OVERLAY || op->kind == OP_SCRATCH) &&
+                            path_beneath(s, op->target))
+                                over = op; /* the last one attached is what is seen */
+                }
+                if (over && over->kind == OP_BIND) {
+                        int r = plan_add(p, OP_MASK, s, NULL, 0, 0, 0);
+                        if (r < 0)
+                                return r;
+                }
+        }
+        return 0;
+}
+
+int view_plan(struct plan *p, const struct policy *policy, const struct view_facts *f, struct error *e) {
+        int r;
+
+        p->n_layers = 1;
+        if ((r = add_root(p, f)) < 0 || (r = add_scratch(p, "/tmp", 01777)) < 0 ||
+            (r = add_scratch(p, "/var/tmp", 01777)) < 0 || (r = add_scratch(p, "/run", 0755)) < 0 ||
+            (r = add_dev(p, f)) < 0 || (r = add_kernel(p, f)) < 0)
+                return error_errno(e, r, "the view cannot be planned");
+        _cleanup_free_ char *runtime = str_printf("/run/user/%u", (unsigned)p->ids.inner_uid);
+        if (!runtime)
+                return error_set(e, ENOMEM, "out of memory");
+        if ((r = plan_add(p, OP_DIR, runtime, NULL, 0, 0700, 0)) < 0 ||
+            (r = plan_add(p, OP_DIR, "/run/lock", NULL, 0, 01777, 0)) < 0)
+                return error_errno(e, r, "the view cannot be planned");
+        bool home_first = !p->workspace || !path_beneath(p->home, p->workspace);
+        if (home_first && !streq(p->home, "/") && (r = add_scratch(p, p->home, 0700)) < 0)
+                return error_errno(e, r, "the view cannot be planned");
+        if ((r = add_read(p, f)) < 0 || (p->workspace && (r = add_workspace(p, f)) < 0))
+                return error_errno(e, r, "the view cannot be planned");
+        for (size_t i = 0; i < f->hidden_elsewhere.n; i++)
+                if ((r = plan_add(p, OP_MASK, f->hidden_elsewhere.items[i], NULL, 0, 0, 0)) < 0)
+                        return error_errno(e, r, "the view cannot be planned");
+        if ((r = add_socket_masks(p, f)) < 0)
+                return error_errno(e, r, "the view cannot be planned");
+        return 0;
+}
+
+void view_facts_clear(struct view_facts *f) {
+        for (size_t i = 0; i < f->n_root; i++) {
+                free(f->root[i].name);
+                free(f->root[i].link);
+        }
+        free(f->root);
+        for (size_t i = 0; i < f->n_hidden; i++) {
+                free(f->hidden[i].root);
+                free(f->hidden[i].path);
+                free(f->hidden[i].modes);
+        }
+        free(f->hidden);
+        strlist_clear(&f->devices);
+        strlist_clear(&f->mounts);
+        strlist_clear(&f->sockets);
+        strlist_clear(&f->read);
+        strlist_clear(&f->read_files);
+        strlist_clear(&f->hidden_elsewhere);
+        free(f->passwd);
+        free(f->group);
+        *f = (struct view_facts){};
+}

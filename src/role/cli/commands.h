@@ -1,0 +1,29 @@
+/* The commands' entry points. Each takes the arguments after "belljar" and returns the exit status. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "svc/state.h"
+
+/* Exit status of Belljar's own (design: 124 and below 125 as in docs/manual). */
+enum {
+        EXIT_TRIPWIRE = 123, /* stopped because of a limit other than time */
+        EXIT_DEADLINE = 124, /* time or idle limit */
+        EXIT_BELLJAR = 125,  /* Belljar's own failure, or wrong use */
+        EXIT_NOT_EXECUTABLE = 126,
+        EXIT_NOT_FOUND = 127,
+};
+
+int command_run(int argc, char **argv);
+int command_diff(int argc, char **argv);
+int command_discard(int argc, char **argv);
+int command_inspect(int argc, char **argv);
+int command_ps(int argc, char **argv);
+int command_rm(int argc, char **argv);
+int command_kill(int argc, char **argv);
+int command_doctor(int argc, char **argv);
+int command_policy(int argc, char **argv);
+
+/* Finds the sandbox that a command is about: by name, --last, or the last of this directory, which is said on stderr. */
+int find_sandbox(const char *which, bool last, struct state *ret, struct error *e) _must_check_;

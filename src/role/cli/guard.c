@@ -1,0 +1,279 @@
+/* The relay and the watch, see guard.h. */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "role/cli/guard.h"
+
+/* Passed on to the command; TSTP pauses it, WINCH resizes its terminal, CHLD is about the supervisor. */
+static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+static const int handled[] = {SIGTSTP, SIGWINCH, SIGCHLD};
+
+struct buffer {
+        char data[65536];
+        size_t start, len;
+};
+
+struct relay {
+        struct guard *g;
+        int sigfd;
+        int master;       /* of the sandbox's terminal */
+        bool in_open;     /* our stdin can still be read */
+        bool is_raw, over, lost;
+        struct termios saved;
+        struct buffer keys; /* from stdin, on the way to the terminal */
+        uint64_t written;
+        struct run_result result;
+        struct error *e;
+};
+
+static void fill_mask(sigset_t *mask) {
+        sigemptyset(mask);
+        for (size_t i = 0; i < ELEMENTSOF(passed_on); i++)
+                sigaddset(mask, passed_on[i]);
+        for (size_t i = 0; i < ELEMENTSOF(handled); i++)
+                sigaddset(mask, handled[i]);
+}
+
+int guard_prepare(void) {
+        sigset_t mask;
+        fill_mask(&mask);
+        signal(SIGCHLD, SIG_DFL); /* a parent that ignores it would hide the supervisor's end */
+        return sigprocmask(SIG_BLOCK, &mask, NULL) < 0 ? -errno : 0;
+}
+
+static void ask(struct relay *r, uint32_t type, int status) {
+        struct run_msg m = {.type = type, .status = status};
+        (void)!send(r->g->supervisor, &m, sizeof(m), MSG_NOSIGNAL);
+}
+
+static void set_raw(struct relay *r, bool on) {
+        if (!r->g->stdin_raw || on == r->is_raw)
+                return;
+        if (on) {
+                struct termios t;
+                if (tcgetattr(0, &r->saved) < 0)
+                        return;
+                t = r->saved;
+                cfmakeraw(&t);
+                if (tcsetattr(0, TCSADRAIN, &t) < 0)
+                        return;
+        } else if (tcsetattr(0, TCSADRAIN, &r->saved) < 0)
+                return;
+        r->is_raw = on;
+}
+
+static void resize(struct relay *r) {
+        struct winsize w;
+        for (int fd = 0; fd < 3; fd++)
+                if (r->g->tty[fd] && ioctl(fd, TIOCGWINSZ, &w) == 0) {
+                        (void)ioctl(r->master, TIOCSWINSZ, &w);
+                        return;
+                }
+}
+
+/* Stops this command line as a shell's job, with the sandbox frozen, until somebody continues it. */
+static void stop_self(struct relay *r) {
+        struct run_msg m = {};
+        sigset_t tstp;
+
+        ask(r, RUN_PAUSE, 0);
+        /* The answer says that nothing of the sandbox runs any more; other messages that come first are not lost: they
+         * can only be RUN_ENDED, which ends the wait as well. */
+        while (recv(r->g->supervisor, &m, sizeof(m), 0) == sizeof(m) && m.type != RUN_PAUSED)
+                if (m.type == RUN_ENDED) {
+                        r->result = m.result;
+                        r->over = true;
+                        return;
+                }
+        set_raw(r, false);
+        sigemptyset(&tstp);
+        sigaddset(&tstp, SIGTSTP);
+        kill(0, SIGTSTP);
+        sigprocmask(SIG_UNBLOCK, &tstp, NULL); /* delivered here: stops until SIGCONT */
+        sigprocmask(SIG_BLOCK, &tstp, NULL);
+        set_raw(r, true);
+        if (r->master >= 0)
+                resize(r);
+        ask(r, RUN_RESUME, 0);
+}
+
+static void on_supervisor(struct relay *r) {
+        union {
+                struct cmsghdr h;
+                char space[CMSG_SPACE(sizeof(int))];
+        } c = {};
+        struct run_msg m;
+        struct iovec iov = {&m, sizeof(m)};
+        struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof(c)};
+        ssize_t n = recvmsg(r->g->supervisor, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return;
+        if (n != sizeof(m)) {
+                r->lost = r->over = true;
+                return;
+        }
+        switch (m.type) {
+        case RUN_FAILED:
+                *r->e = m.error;
+                break;
+        case RUN_TERMINAL: {
+                struct cmsghdr *h = CMSG_FIRSTHDR(&msg);
+                if (!h || h->cmsg_type != SCM_RIGHTS)
+                        break;
+                memcpy(&r->master, CMSG_DATA(h), sizeof(int));
+                (void)fcntl(r->master, F_SETFL, O_RDWR | O_NONBLOCK);
+                resize(r);
+                set_raw(r, true);
+                break;
+        }
+        case RUN_STOPPED:
+                stop_self(r);
+                break;
+        case RUN_ENDED:
+                r->result = m.result;
+                r->over = true;
+                break;
+        }
+}
+
+static void on_signal(struct relay *r) {
+        struct signalfd_siginfo s;
+
+        while (read(r->sigfd, &s, sizeof(s)) == sizeof(s)) {
+                int sig = (int)s.ssi_signo, status;
+                if (sig == SIGTSTP)
+                        stop_self(r);
+                else if (sig == SIGWINCH) {
+                        if (r->master >= 0)
+                                resize(r);
+                } else if (sig == SIGCHLD) {
+                        /* A supervisor that is stopped keeps no deadline and hears no alarm: the run ends. */
+                        if (waitpid(r->g->supervisor_pid, &status, WNOHANG | WUNTRACED) == r->g->supervisor_pid &&
+                            WIFSTOPPED(status)) {
+                                kill(r->g->supervisor_pid, SIGKILL);
+                                r->lost = true;
+                                error_set(r->e, ECANCELED, "the supervisor was stopped: the run was ended");
+                        }
+                } else
+                        ask(r, RUN_SIGNAL, sig);
+        }
+}
+
+/* Copies what is there to one of our fds. False at the end. */
+static bool copy_out(struct relay *r, int from, int to) {
+        char buf[65536];
+        ssize_t n = read(from, buf, sizeof(buf));
+
+        if (n < 0)
+                return errno == EAGAIN || errno == EINTR; /* EIO: nobody has the terminal open any more */
+        if (n == 0)
+                return false;
+        size_t take = (size_t)n;
+        if (r->g->output_limit) {
+                uint64_t left = r->g->output_limit > r->written ? r->g->output_limit - r->written : 0;
+                if (take > left) {
+                        take = (size_t)left;
+                        ask(r, RUN_STOP, END_OUTPUT);
+                }
+        }
+        r->written += (uint64_t)n;
+        if (take && fd_write_all(to, buf, take) < 0)
+                return false; /* our reader is gone: the sandbox gets SIGPIPE or EIO in turn */
+        return true;
+}
+
+static void on_keys(struct relay *r) {
+        struct buffer *b = &r->keys;
+        ssize_t n = read(0, b->data, sizeof(b->data));
+
+        if (n <= 0) {
+                if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                        return;
+                r->in_open = false;
+                b->data[0] = 4; /* VEOF, as a terminal says it */
+                n = 1;
+        }
+        b->start = 0;
+        b->len = (size_t)n;
+}
+
+static void push_keys(struct relay *r) {
+        struct buffer *b = &r->keys;
+        ssize_t n = write(r->master, b->data + b->start, b->len);
+
+        if (n < 0 && errno != EAGAIN && errno != EINTR)
+                b->len = 0;
+        else if (n > 0) {
+                b->start += (size_t)n;
+                b->len -= (size_t)n;
+        }
+}
+
+/* Where the terminal's output goes: to the fd of ours that stands for it. */
+static int terminal_output(const struct guard *g) {
+        return g->tty[1] ? 1 : g->tty[2] ? 2 : 1;
+}
+
+static void loop(struct relay *r) {
+        struct guard *g = r->g;
+
+        while (!r->over || r->master >= 0 || g->out[0] >= 0 || g->out[1] >= 0) {
+                bool want_keys = r->master >= 0 && g->tty[0] && r->in_open && r->keys.len == 0 && !r->over;
+                struct pollfd p[] = {
+                        {.fd = r->sigfd, .events = POLLIN},
+                        {.fd = r->over ? -1 : g->supervisor, .events = POLLIN},
+                        {.fd = r->master, .events = (short)(POLLIN | (r->keys.len ? POLLOUT : 0))},
+                        {.fd = g->out[0], .events = POLLIN},
+                        {.fd = g->out[1], .events = POLLIN},
+                        {.fd = want_keys ? 0 : -1, .events = POLLIN},
+                };
+                if (poll(p, ELEMENTSOF(p), -1) < 0 && errno != EINTR)
+                        break;
+                if (p[0].revents)
+                        on_signal(r);
+                if (p[1].revents)
+                        on_supervisor(r);
+                if (r->master >= 0 && (p[2].revents & (POLLIN | POLLHUP)) &&
+                    !copy_out(r, r->master, terminal_output(g)))
+                        fd_close(TAKE_FD(r->master));
+                if (r->master >= 0 && (p[2].revents & POLLOUT))
+                        push_keys(r);
+                for (int i = 0; i < 2; i++)
+                        if (g->out[i] >= 0 && p[3 + i].revents && !copy_out(r, g->out[i], i + 1))
+                                fd_close(TAKE_FD(g->out[i]));
+                if (p[5].revents)
+                        on_keys(r);
+        }
+}
+
+void guard_run(struct guard *g, struct run_result *ret, struct error *e) {
+        struct relay r = {.g = g, .master = -1, .in_open = true, .e = e};
+        sigset_t mask;
+        int status;
+
+        fill_mask(&mask);
+        r.sigfd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+        loop(&r);
+        set_raw(&r, false);
+        fd_close(r.sigfd);
+        /* The supervisor ends right after its last message; init and all it holds ended before. */
+        while (waitpid(g->supervisor_pid, &status, 0) < 0 && errno == EINTR)
+                ;
+        if (r.lost) {
+                r.result = (struct run_result){.end = END_FAILED};
+                if (e->errnum == 0)
+                        error_set(e, ECANCELED, "the supervisor died: the run was ended");
+        }
+        *ret = r.result;
+}

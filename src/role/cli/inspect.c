@@ -1,0 +1,273 @@
+/* `belljar inspect`: three answers, then each control, as they are in force: of a living sandbox read from the kernel at
+ * this moment, of one that has ended from what was read back when its command started. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "model/control.h"
+#include "role/cli/commands.h"
+#include "role/cli/options.h"
+
+struct facts {
+        json_t *plan, *status;
+        bool alive;
+        pid_t init, payload; /* of a living one; 0: not known */
+        /* read back */
+        int no_new_privs, seccomp, landlock; /* -1: not known */
+        char capabilities[32];               /* "none", or the effective mask */
+        json_t *namespaces;                  /* name: "user:[...]" of init */
+        json_t *inner_user;                  /* of the payload; may be NULL */
+        char cgroup[256];                    /* of the payload, v2; "" */
+};
+
+struct inspect_options {
+        bool json, last;
+};
+
+static int on_option(int id, const char *arg, void *data, struct error *e) {
+        struct inspect_options *o = data;
+        (void)arg;
+        switch (id) {
+        case OPT_JSON: o->json = true; return 0;
+        case OPT_LAST: o->last = true; return 0;
+        default: return error_set(e, EINVAL, "unexpected option");
+        }
+}
+
+static const char *text(json_t *j, const char *key) {
+        const char *s = json_string_value(json_object_get(j, key));
+        return s ? s : "";
+}
+
+static pid_t first_child(pid_t pid) {
+        char path[64];
+        _cleanup_free_ char *s = NULL;
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+        if (file_read(AT_FDCWD, path, 65536, &s, NULL) < 0)
+                return 0;
+        return (pid_t)strtol(s, NULL, 10);
+}
+
+static int field(const char *status, const char *name, char *dst, size_t size) {
+        const char *p = strstr(status, name);
+        if (!p)
+                return -ENOENT;
+        p += strlen(name);
+        p += strspn(p, ": \t");
+        snprintf(dst, size, "%.*s", (int)strcspn(p, "\n"), p);
+        return 0;
+}
+
+static void read_live(struct facts *f) {
+        char path[64], v[64], link[64];
+        _cleanup_free_ char *st = NULL, *cg = NULL;
+        ssize_t n;
+
+        f->init = (pid_t)json_integer_value(json_object_get(f->status, "init"));
+        f->payload = f->init > 0 ? first_child(f->init) : 0;
+        if (f->payload <= 0)
+                return;
+        snprintf(path, sizeof(path), "/proc/%d/status", (int)f->payload);
+        if (file_read(AT_FDCWD, path, 65536, &st, NULL) < 0)
+                return;
+        if (field(st, "\nNoNewPrivs", v, sizeof(v)) == 0)
+                f->no_new_privs = atoi(v);
+        if (field(st, "\nSeccomp", v, sizeof(v)) == 0)
+                f->seccomp = atoi(v);
+        uint64_t caps = 0;
+        static const char *const sets[] = {"\nCapInh", "\nCapPrm", "\nCapEff", "\nCapBnd", "\nCapAmb"};
+        for (size_t i = 0; i < ELEMENTSOF(sets); i++)
+                if (field(st, sets[i], v, sizeof(v)) == 0)
+                        caps |= strtoull(v, NULL, 16);
+        snprintf(f->capabilities, sizeof(f->capabilities), caps ? "%llx" : "none", (unsigned long long)caps);
+        snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)f->payload);
+        n = readlink(path, link, sizeof(link) - 1);
+        if (n > 0) {
+                link[n] = 0;
+                f->inner_user = json_string(link);
+        }
+        snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)f->payload);
+        if (file_read(AT_FDCWD, path, 65536, &cg, NULL) == 0) {
+                char *p = strstr(cg, "0::");
+                if (p)
+                        snprintf(f->cgroup, sizeof(f->cgroup), "%.*s", (int)strcspn(p + 3, "\n"), p + 3);
+        }
+}
+
+static void gather(struct facts *f, struct state *s) {
+        json_t *rb;
+
+        f->no_new_privs = f->seccomp = f->landlock = -1;
+        snprintf(f->capabilities, sizeof(f->capabilities), "not known");
+        f->alive = state_alive(s);
+        if (!f->alive)
+                (void)!state_reclaim(s);
+        if (state_read(s->dir, "plan.json", &f->plan) < 0)
+                f->plan = json_object();
+        if (state_read(s->dir, "status.json", &f->status) < 0)
+                f->status = json_object();
+        f->namespaces = json_object_get(f->status, "namespaces");
+        rb = json_object_get(f->status, "readback");
+        if (rb) {
+                f->no_new_privs = (int)json_integer_value(json_object_get(rb, "no_new_privs"));
+                f->seccomp = (int)json_integer_value(json_object_get(rb, "seccomp"));
+                f->landlock = json_is_true(json_object_get(rb, "landlock"));
+                snprintf(f->capabilities, sizeof(f->capabilities), "%s", text(rb, "capabilities"));
+        }
+        if (f->alive)
+                read_live(f);
+}
+
+/* A namespace counts as in force when it is another one than this process has. */
+static bool separate(const struct facts *f, const char *name) {
+        char path[64], own[64];
+        const char *its = text(f->namespaces, name);
+        snprintf(path, sizeof(path), "/proc/self/ns/%s", name);
+        ssize_t n = readlink(path, own, sizeof(own) - 1);
+        if (n <= 0 || !its[0])
+                return false;
+        own[n] = 0;
+        return !streq(own, its);
+}
+
+struct finding {
+        const char *name;
+        bool in_force;
+        char how[160];
+};
+
+static size_t judge(const struct facts *f, struct finding out[CONTROL_N]) {
+        static const struct { enum control_id id; const char *ns; } ns[] = {
+                {CONTROL_USER_NAMESPACE, "user"}, {CONTROL_MOUNT_NAMESPACE, "mnt"}, {CONTROL_PID_NAMESPACE, "pid"},
+                {CONTROL_IPC_NAMESPACE, "ipc"}, {CONTROL_UTS_NAMESPACE, "uts"}, {CONTROL_NET_NAMESPACE, "net"},
+                {CONTROL_CGROUP_NAMESPACE, "cgroup"},
+        };
+        size_t n = 0;
+        json_t *limits = json_object_get(f->plan, "limits");
+        int abi = (int)json_integer_value(json_object_get(f->plan, "landlock_abi"));
+#define ADD(ctl, ok, ...)                                                              \
+        do {                                                                           \
+                struct finding *_f = &out[n++];                                        \
+                _f->name = control_get(ctl)->name;                                     \
+                _f->in_force = (ok);                                                   \
+                snprintf(_f->how, sizeof(_f->how), __VA_ARGS__);                       \
+        } while (0)
+
+        for (size_t i = 0; i < ELEMENTSOF(ns); i++)
+                ADD(ns[i].id, separate(f, ns[i].ns), "%s", text(f->namespaces, ns[i].ns));
+        ADD(CONTROL_INNER_USER_NAMESPACE,
+            f->inner_user ? !streq(json_string_value(f->inner_user), text(f->namespaces, "user")) : f->no_new_privs == 1, "%s",
+            f->inner_user ? json_string_value(f->inner_user) : "made by init before the command started");
+        ADD(CONTROL_LANDLOCK, f->landlock == 1, abi >= 6 ? "ABI %d: files, signals, abstract sockets"
+            : abi ? "ABI %d: files" : "not in this kernel, or left out", abi);
+        ADD(CONTROL_SECCOMP, f->seccomp == 2, "mode %d", f->seccomp);
+        ADD(CONTROL_NO_NEW_PRIVS, f->no_new_privs == 1, "%d", f->no_new_privs);
+        ADD(CONTROL_CAPABILITIES, streq(f->capabilities, "none"), "%s", f->capabilities);
+        static const struct { enum control_id id; const char *limit; } held[] = {
+                {CONTROL_CGROUP_MEMORY, "memory"}, {CONTROL_CGROUP_PIDS, "pids"}, {CONTROL_CGROUP_CPU, "cpu"},
+                {CONTROL_DISK_QUOTA, "disk"},
+        };
+        for (size_t i = 0; i < ELEMENTSOF(held); i++) {
+                json_t *l = json_object_get(limits, held[i].limit);
+                const char *means = l ? text(l, "means") : "no limit";
+                ADD(held[i].id, l && !streq(means, "none"), "%s", means);
+        }
+        const char *cg = text(f->plan, "cgroup");
+        ADD(CONTROL_CGROUP_KILL, cg[0], "%s", cg[0] ? cg : "by the end of PID 1");
+#undef ADD
+        return n;
+}
+
+static void print_view(const struct facts *f) {
+        size_t i;
+        json_t *op;
+        bool any = false;
+
+        json_array_foreach(json_object_get(f->plan, "operations"), i, op) {
+                const char *kind = text(op, "op"), *target = text(op, "target"), *flags = text(op, "flags");
+                if ((!streq(kind, "bind") && !streq(kind, "overlay")) || strstr(flags, "device") || !strstr(flags, "ro"))
+                        continue;
+                _cleanup_free_ char *v = str_visible_dup(target);
+                printf("%s%s", any ? ", " : "     files read-only: ", v ? v : "?");
+                any = true;
+        }
+        if (any)
+                printf("\n");
+}
+
+static void print_human(const struct facts *f, const char *id) {
+        struct finding found[CONTROL_N];
+        size_t n = judge(f, found), i;
+        json_t *limits = json_object_get(f->plan, "limits"), *l, *env, *x;
+        const char *ws = text(f->plan, "workspace"), *mode = text(f->plan, "mode"), *key;
+        _cleanup_free_ char *wsv = str_visible_dup(ws);
+
+        printf("sandbox %s%s%s, %s\n\n", id, text(f->plan, "name")[0] ? " " : "", text(f->plan, "name"),
+               f->alive ? "running" : text(f->status, "end")[0] ? text(f->status, "end") : "not started");
+        printf("1. Where does it run?\n     tier %s: on this host's kernel, as uid %d inside and %d outside, behind %d of %zu controls\n",
+               text(f->plan, "tier"), (int)json_integer_value(json_object_get(json_object_get(f->plan, "user"), "uid")),
+               (int)json_integer_value(json_object_get(json_object_get(f->plan, "user"), "host_uid")),
+               ({ int k = 0; for (i = 0; i < n; i++) k += found[i].in_force; k; }), n);
+        printf("\n2. What can it reach?\n     network: nothing; its own loopback only\n");
+        if (ws[0])
+                printf("     workspace: %s, %s%s\n", wsv ? wsv : "?",
+                       streq(mode, "cow") ? "changes kept apart" : streq(mode, "rw") ? "WRITTEN THROUGH to the host" : "read-only",
+                       json_integer_value(json_object_get(f->plan, "hidden")) ? ", with paths hidden" : "");
+        print_view(f);
+        printf("\n3. What can its credentials do?\n     nothing: none were given to it\n     variables:");
+        env = json_object_get(f->plan, "environment");
+        json_array_foreach(env, i, x) printf(" %s", json_string_value(x));
+        printf("\n\nlimits\n");
+        json_object_foreach(limits, key, l) {
+                printf("     %-8s %lld by %s%s\n", key, (long long)json_integer_value(json_object_get(l, "value")), text(l, "means"),
+                       json_is_true(json_object_get(l, "default")) ? " (default)" : "");
+        }
+        printf("\ncontrols, read back %s\n", f->alive ? "from the kernel now" : "when the command started");
+        for (i = 0; i < n; i++)
+                printf("     %-22s %-4s %s\n", found[i].name, found[i].in_force ? "yes" : "NO", found[i].how);
+}
+
+static void print_json(const struct facts *f, const char *id) {
+        struct finding found[CONTROL_N];
+        size_t n = judge(f, found);
+        json_t *controls = json_object();
+
+        for (size_t i = 0; i < n; i++)
+                json_object_set_new(controls, found[i].name,
+                                    json_pack("{s:b, s:s}", "in_force", found[i].in_force, "how", found[i].how));
+        json_t *out = json_pack("{s:s, s:b, s:{s:s}, s:{s:[], s:O?, s:s}, s:{s:[], s:O?}, s:o, s:O, s:O}", "id", id, "running",
+                                f->alive, "runs", "tier", text(f->plan, "tier"), "reaches", "network", "workspace",
+                                json_object_get(f->plan, "workspace"), "mode", text(f->plan, "mode"), "credentials", "secrets",
+                                "environment", json_object_get(f->plan, "environment"), "controls", controls, "plan", f->plan,
+                                "status", f->status);
+        if (out) {
+                json_dumpf(out, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+                printf("\n");
+        }
+        json_decref(out);
+}
+
+int command_inspect(int argc, char **argv) {
+        _cleanup_state_ struct state s = {.dir = -EBADF, .lock = -EBADF};
+        struct inspect_options o = {};
+        struct facts f = {};
+        struct error e = {};
+        int first;
+
+        if (options_parse(command_find("inspect"), argc, argv, on_option, &o, &first, &e) < 0 ||
+            find_sandbox(first < argc ? argv[first] : NULL, o.last, &s, &e) < 0) {
+                error_print(&e);
+                return EXIT_BELLJAR;
+        }
+        gather(&f, &s);
+        if (o.json)
+                print_json(&f, s.id);
+        else
+                print_human(&f, s.id);
+        json_decref(f.plan);
+        json_decref(f.status);
+        json_decref(f.inner_user);
+        return 0;
+}

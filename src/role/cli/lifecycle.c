@@ -1,0 +1,188 @@
+/* `belljar ps`, `rm`, `kill`, and finding the sandbox that a command means. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "role/cli/commands.h"
+#include "role/cli/options.h"
+#include "sys/process.h"
+
+int find_sandbox(const char *which, bool last, struct state *ret, struct error *e) {
+        _cleanup_free_ char *root = NULL, *cwd = getcwd(NULL, 0);
+        int r = state_root(false, &root, e);
+
+        if (r < 0)
+                return r;
+        r = state_find(root, which, cwd ? cwd : "", last, ret, e);
+        if (r == 0 && !which && isatty(2))
+                fprintf(stderr, "belljar: %s, the last sandbox%s\n", ret->id, last ? "" : " started here");
+        return r;
+}
+
+struct list_options {
+        bool all, json, force, last;
+};
+
+static int on_option(int id, const char *arg, void *data, struct error *e) {
+        struct list_options *o = data;
+        (void)arg;
+        switch (id) {
+        case OPT_ALL: o->all = true; return 0;
+        case OPT_JSON: o->json = true; return 0;
+        case OPT_FORCE: o->force = true; return 0;
+        case OPT_LAST: o->last = true; return 0;
+        default: return error_set(e, EINVAL, "unexpected option");
+        }
+}
+
+static const char *text_of(json_t *j, const char *key) {
+        const char *s = json_string_value(json_object_get(j, key));
+        return s ? s : "";
+}
+
+/* One line, or one object. */
+static json_t *describe(const char *root, const char *id, bool *ret_alive) {
+        _cleanup_state_ struct state s = {.dir = -EBADF, .lock = -EBADF};
+        json_t *plan = NULL, *status = NULL, *out;
+        struct error e = {};
+
+        if (state_find(root, id, NULL, true, &s, &e) < 0)
+                return NULL;
+        *ret_alive = state_alive(&s);
+        if (!*ret_alive && state_reclaim(&s) < 0)
+                return NULL;
+        if (state_read(s.dir, "plan.json", &plan) < 0)
+                plan = json_object();
+        if (state_read(s.dir, "status.json", &status) < 0)
+                status = json_object();
+        _cleanup_strbuf_ struct strbuf cmd = {};
+        size_t i;
+        json_t *a;
+        json_array_foreach(json_object_get(plan, "argv"), i, a) {
+                strbuf_printf(&cmd, "%s%s", i ? " " : "", json_string_value(a));
+        }
+        strbuf_puts(&cmd, "");
+        out = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:s}", "id", s.id, "name", text_of(plan, "name"), "state",
+                        *ret_alive ? "running" : "ended", "end", text_of(status, "end"), "workspace", text_of(plan, "workspace"),
+                        "mode", text_of(plan, "mode"), "changes", state_has_upper(&s), "command", cmd.data ? cmd.data : "");
+        json_decref(plan);
+        json_decref(status);
+        return out;
+}
+
+int command_ps(int argc, char **argv) {
+        struct list_options o = {};
+        _cleanup_strlist_ struct strlist ids = {};
+        _cleanup_free_ char *root = NULL;
+        struct error e = {};
+        int first, r;
+
+        if (options_parse(command_find("ps"), argc, argv, on_option, &o, &first, &e) < 0 ||
+            state_root(false, &root, &e) < 0)
+                goto fail;
+        if ((r = state_list(root, &ids)) < 0) {
+                error_errno(&e, r, "the state directory %s cannot be read", root);
+                goto fail;
+        }
+        json_t *list = json_array();
+        for (size_t i = 0; i < ids.n; i++) {
+                bool alive = false;
+                json_t *d = describe(root, ids.items[i], &alive);
+                if (d && (alive || o.all))
+                        json_array_append_new(list, d);
+                else
+                        json_decref(d);
+        }
+        if (o.json) {
+                json_dumpf(list, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+                printf("\n");
+        } else {
+                size_t i;
+                json_t *d;
+                printf("%-13s %-8s %-9s %-8s %s\n", "ID", "STATE", "CHANGES", "NAME", "COMMAND");
+                json_array_foreach(list, i, d) {
+                        char cmd[128];
+                        str_visible(cmd, sizeof(cmd), text_of(d, "command"));
+                        printf("%-13s %-8s %-9s %-8s %s\n", text_of(d, "id"), text_of(d, "state"),
+                               json_is_true(json_object_get(d, "changes")) ? "kept" : "-", text_of(d, "name")[0] ? text_of(d, "name") : "-", cmd);
+                }
+        }
+        json_decref(list);
+        return 0;
+fail:
+        error_print(&e);
+        return EXIT_BELLJAR;
+}
+
+/* Asks the supervisor to end the run, and waits until it has. */
+static int end_running(struct state *s, struct error *e) {
+        json_t *status = NULL;
+        int r = 0;
+
+        if (!state_alive(s))
+                return error_set(e, ESRCH, "the sandbox %s is not running", s->id);
+        /* A run that is about to start writes its status in the next milliseconds. */
+        for (int i = 0; i < 200 && state_read(s->dir, "status.json", &status) < 0; i++)
+                usleep(5000);
+        json_int_t pid = json_integer_value(json_object_get(status, "supervisor"));
+        json_decref(status);
+        _cleanup_fd_ int fd = pid > 0 ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0) : -1;
+        /* The lock tells that the process behind the number is still the supervisor: only now is it signalled. */
+        if (fd < 0 || !state_alive(s))
+                return error_set(e, ESRCH, "the sandbox %s has just ended", s->id);
+        if ((r = process_signal(fd, SIGTERM)) < 0)
+                return error_errno(e, r, "the sandbox %s cannot be ended", s->id);
+        for (int i = 0; i < 2000 && state_alive(s); i++)
+                usleep(1000);
+        return state_alive(s) ? error_set(e, ETIMEDOUT, "the sandbox %s does not end", s->id) : 0;
+}
+
+static int for_each(const char *name, int argc, char **argv,
+                    int (*fn)(const char *root, struct state *s, const struct list_options *o, struct error *e)) {
+        struct list_options o = {};
+        _cleanup_free_ char *root = NULL;
+        struct error e = {};
+        int first, status = 0;
+
+        if (options_parse(command_find(name), argc, argv, on_option, &o, &first, &e) < 0 || state_root(false, &root, &e) < 0) {
+                error_print(&e);
+                return EXIT_BELLJAR;
+        }
+        int n = argc - first;
+        for (int i = 0; i < (n ? n : 1); i++) {
+                _cleanup_state_ struct state s = {.dir = -EBADF, .lock = -EBADF};
+                if (find_sandbox(n ? argv[first + i] : NULL, o.last, &s, &e) < 0 || fn(root, &s, &o, &e) < 0) {
+                        error_print(&e);
+                        status = EXIT_BELLJAR;
+                } else
+                        printf("%s\n", s.id);
+        }
+        return status;
+}
+
+static int remove_one(const char *root, struct state *s, const struct list_options *o, struct error *e) {
+        if (o->force && state_alive(s)) {
+                int r = end_running(s, e);
+                if (r < 0 && e->errnum != ESRCH)
+                        return r;
+        }
+        if (state_alive(s)) {
+                error_set(e, EBUSY, "the sandbox %s is running", s->id);
+                return error_fix(e, "belljar kill %s, or belljar rm --force %s", s->id, s->id);
+        }
+        int r = state_reclaim(s);
+        return r < 0 ? error_errno(e, r, "the sandbox %s cannot be removed", s->id) : state_remove(root, s, e);
+}
+
+static int kill_one(const char *root, struct state *s, const struct list_options *o, struct error *e) {
+        (void)root;
+        (void)o;
+        return end_running(s, e);
+}
+
+int command_rm(int argc, char **argv) { return for_each("rm", argc, argv, remove_one); }
+int command_kill(int argc, char **argv) { return for_each("kill", argc, argv, kill_one); }

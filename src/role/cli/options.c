@@ -1,0 +1,152 @@
+/* The table of commands and options, and its parser; see options.h. */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "role/cli/options.h"
+
+const struct option_spec option_table[] = {
+        {OPT_POLICY, "policy", 'f', "FILE", IN(RUN), "read the policy from FILE (belljar.yaml is never taken by itself)"},
+        {OPT_WORKSPACE, "workspace", 0, "DIR", IN(RUN), "the directory that the command works in (default: the current one)"},
+        {OPT_NO_WORKSPACE, "no-workspace", 0, NULL, IN(RUN), "show no directory of the caller"},
+        {OPT_MODE, "mode", 0, "MODE", IN(RUN), "workspace: cow keeps changes apart (default), rw writes through, ro refuses writes"},
+        {OPT_READ, "read", 0, "PATH", IN(RUN), "show PATH of the host read-only; may be repeated"},
+        {OPT_HIDE, "hide", 0, "PATTERN", IN(RUN), "hide a path or glob, existing or not; may be repeated"},
+        {OPT_ENV, "env", 'e', "NAME[=VALUE]", IN(RUN), "set a variable, or take it over from here"},
+        {OPT_ENV_FILE, "env-file", 0, "FILE", IN(RUN), "set the variables of FILE, a NAME=VALUE a line"},
+        {OPT_WORKDIR, "workdir", 'w', "DIR", IN(RUN), "start in DIR, as seen inside"},
+        {OPT_MEMORY, "memory", 'm', "SIZE", IN(RUN), "limit of memory, as 2GiB"},
+        {OPT_CPU, "cpu", 0, "N", IN(RUN), "limit of CPUs, as 1.5"},
+        {OPT_PIDS, "pids", 0, "N", IN(RUN), "limit of processes and threads (default: 4096)"},
+        {OPT_DISK, "disk", 0, "SIZE", IN(RUN), "limit of what the run may add on disk"},
+        {OPT_OUTPUT, "output", 0, "SIZE", IN(RUN), "limit of stdout and stderr together"},
+        {OPT_TIME, "time", 0, "TIME", IN(RUN), "limit of wall time, as 30m"},
+        {OPT_IDLE, "idle", 0, "TIME", IN(RUN), "limit of time without CPU use"},
+        {OPT_NAME, "name", 0, "NAME", IN(RUN), "a name for the sandbox"},
+        {OPT_RM, "rm", 0, NULL, IN(RUN), "keep nothing of the sandbox when it has ended, its changes included"},
+        {OPT_TTY, "tty", 't', NULL, IN(RUN), "give the command a terminal, also where there is none here"},
+        {OPT_NO_TTY, "no-tty", 'T', NULL, IN(RUN), "give it none; its output goes through a pipe"},
+        {OPT_INTERACTIVE, "interactive", 'i', NULL, IN(RUN), "accepted; standard input is always passed on"},
+        {OPT_QUIET, "quiet", 'q', NULL, IN(RUN), "no lines of Belljar's own unless something failed"},
+        {OPT_TIER, "tier", 0, "TIER", IN(RUN), "process (default), container, microvm, vm"},
+        {OPT_WITHOUT, "without", 0, "CONTROL", IN(RUN), "go on knowingly without a control that this host cannot give"},
+        {OPT_DRY_RUN, "dry-run", 0, NULL, IN(RUN), "print the plan and do nothing"},
+        {OPT_NAME_ONLY, "name-only", 0, NULL, IN(DIFF), "names only"},
+        {OPT_STAT, "stat", 0, NULL, IN(DIFF), "names with sizes and lines"},
+        {OPT_ALL, "all", 'a', NULL, IN(PS), "also those that have ended"},
+        {OPT_FORCE, "force", 0, NULL, IN(RM), "end it first when it is running"},
+        {OPT_LAST, "last", 0, NULL, IN(DIFF) | IN(DISCARD) | IN(INSPECT) | IN(RM) | IN(KILL), "the sandbox that was started last"},
+        {OPT_JSON, "json", 0, NULL, IN(RUN) | IN(DIFF) | IN(INSPECT) | IN(PS) | IN(DOCTOR), "print facts as JSON (run: with --dry-run)"},
+        {OPT_HELP, "help", 'h', NULL, ~0u, "say what a command takes"},
+        {OPT_VERSION, "version", 0, NULL, IN(HELP), "print the version"},
+};
+const size_t option_count = ELEMENTSOF(option_table);
+
+const struct command_spec command_table[COMMAND_N] = {
+        [COMMAND_RUN] = {COMMAND_RUN, "run", NULL, "[OPTION...] [--] COMMAND [ARG...]", "run a command in a sandbox",
+                "Runs COMMAND so that it sees this host's programs read-only, the current directory as its workspace, and nothing "
+                "else of yours: no home, no other processes, no network, no variables that may hold credentials. Standard input, "
+                "output, error, signals and the exit status pass through.\n\n"
+                "In the default mode, cow, changes to the workspace are kept apart: see belljar diff and belljar discard."},
+        [COMMAND_DIFF] = {COMMAND_DIFF, "diff", NULL, "[OPTION...] [SANDBOX]", "show what a run changed in its workspace",
+                "Prints the changes of a run in cow mode as a patch, as names or as JSON. Nothing in the sandbox's tree is run, followed "
+                "or interpreted. Without SANDBOX: the last run that was started from this directory."},
+        [COMMAND_DISCARD] = {COMMAND_DISCARD, "discard", NULL, "[OPTION...] [SANDBOX]", "drop what a run changed",
+                "Removes the changes of a run for good. The workspace is as it was."},
+        [COMMAND_INSPECT] = {COMMAND_INSPECT, "inspect", NULL, "[OPTION...] [SANDBOX]", "say where a sandbox runs, what it reaches, what it holds",
+                "Answers three questions, from what is in force and not from what was asked for: which tier holds it, what it can "
+                "reach, what its credentials can do. Then lists each control."},
+        [COMMAND_PS] = {COMMAND_PS, "ps", "ls list", "[OPTION...]", "list sandboxes", "Lists the sandboxes that run, or with --all also those that have ended."},
+        [COMMAND_RM] = {COMMAND_RM, "rm", "remove", "[OPTION...] [SANDBOX...]", "remove sandboxes with their changes",
+                "Removes the directories of sandboxes that have ended."},
+        [COMMAND_KILL] = {COMMAND_KILL, "kill", NULL, "[OPTION...] [SANDBOX...]", "end running sandboxes at once",
+                "Ends everything in the sandbox. Its changes are kept."},
+        [COMMAND_DOCTOR] = {COMMAND_DOCTOR, "doctor", NULL, "[OPTION...]", "say what this host can give, and how to mend what it cannot",
+                "Lists tiers and controls, what is lost without each, and the exact fix."},
+        [COMMAND_POLICY] = {COMMAND_POLICY, "policy", NULL, "check FILE | schema", "check a policy, print the JSON Schema",
+                "check reads FILE as belljar run -f does, and says what is wrong with it. schema prints the JSON Schema for editors."},
+        [COMMAND_HELP] = {COMMAND_HELP, "help", NULL, "[COMMAND]", "say what a command takes", ""},
+};
+
+const struct command_spec *command_find(const char *name) {
+        for (size_t i = 0; i < COMMAND_N; i++) {
+                const struct command_spec *c = &command_table[i];
+                if (streq(c->name, name))
+                        return c;
+                for (const char *a = c->aliases; a && *a; a += strcspn(a, " "), a += *a == ' ') {
+                        size_t n = strcspn(a, " ");
+                        if (strlen(name) == n && strncmp(a, name, n) == 0)
+                                return c;
+                }
+        }
+        return NULL;
+}
+
+int options_parse(const struct command_spec *c, int argc, char **argv,
+                  int (*fn)(int, const char *, void *, struct error *), void *data, int *ret_first, struct error *e) {
+        struct option longs[ELEMENTSOF(option_table) + 1] = {};
+        char shorts[3 + 2 * ELEMENTSOF(option_table)] = "";
+        size_t n = 0, s = 0;
+        int r, opt;
+
+        shorts[s++] = c->id == COMMAND_RUN ? '+' : '-';
+        if (c->id != COMMAND_RUN)
+                s--; /* permuted, the default */
+        shorts[s++] = ':';
+        for (size_t i = 0; i < option_count; i++) {
+                const struct option_spec *o = &option_table[i];
+                if (!(o->commands & 1u << c->id))
+                        continue;
+                longs[n++] = (struct option){o->name, o->arg ? required_argument : no_argument, NULL, o->id};
+                if (o->letter) {
+                        shorts[s++] = o->letter;
+                        if (o->arg)
+                                shorts[s++] = ':';
+                }
+        }
+        shorts[s] = 0;
+        optind = 1;
+        opterr = 0;
+        while ((opt = getopt_long(argc, argv, shorts, longs, NULL)) >= 0) {
+                if (opt == '?' || opt == ':') {
+                        const char *word = argv[optind - 1];
+                        if (opt == ':')
+                                error_set(e, EINVAL, "%s needs a value", word);
+                        else if (optopt && optopt < 256)
+                                error_set(e, EINVAL, "there is no option -%c", optopt);
+                        else
+                                error_set(e, EINVAL, "there is no option %s, or it takes no value", word);
+                        return error_fix(e, "belljar %s --help lists them", c->name);
+                }
+                for (size_t i = 0; opt < 256 && i < option_count; i++)
+                        if (option_table[i].letter == opt && (option_table[i].commands & 1u << c->id))
+                                opt = option_table[i].id;
+                if ((r = fn(opt, optarg, data, e)) < 0)
+                        return r;
+        }
+        *ret_first = optind;
+        return 0;
+}
+
+static void print_option(const struct option_spec *o) {
+        char left[64];
+        if (o->letter)
+                snprintf(left, sizeof(left), "-%c, --%s%s%s", o->letter, o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+        else
+                snprintf(left, sizeof(left), "    --%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+        printf("  %-28s %s\n", left, o->help);
+}
+
+void options_help(const struct command_spec *c) {
+        if (!c) {
+                printf("Belljar runs what an AI agent decides to run, and bounds what it can reach.\n\nusage: belljar COMMAND ...\n\n");
+                for (size_t i = 0; i < COMMAND_N; i++)
+                        printf("  %-10s %s\n", command_table[i].name, command_table[i].summary);
+                printf("\nbelljar COMMAND --help says what each takes.\n");
+                return;
+        }
+        printf("usage: belljar %s %s\n\n%s\n\n", c->name, c->args, c->description);
+        for (size_t i = 0; i < option_count; i++)
+                if (option_table[i].commands & 1u << c->id)
+                        print_option(&option_table[i]);
+}

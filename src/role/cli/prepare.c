@@ -1,0 +1,478 @@
+/* Making the plan of a run, see prepare.h. Nothing on the host is changed here, but for the lock on a range of ids. */
+#include <fcntl.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "model/control.h"
+#include "model/environment.h"
+#include "model/glob.h"
+#include "proto/init-msg.h"
+#include "role/cli/options.h"
+#include "role/cli/prepare.h"
+#include "sys/landlock.h"
+
+#define POLICY_MAX (1u << 20)
+#define ARGV_MAX (1u << 20) /* bytes: under the kernel's limit together with the environment */
+
+extern char **environ;
+
+void run_options_clear(struct run_options *o) {
+        policy_free(o->policy);
+        strlist_clear(&o->late);
+        *o = (struct run_options){};
+}
+
+void prepared_clear(struct prepared *p) {
+        plan_free(p->plan);
+        host_clear(&p->host);
+        cgroup_layout_clear(&p->layout);
+        fd_close(p->id_lock);
+        *p = (struct prepared){.id_lock = -EBADF};
+}
+
+static char *working_directory(struct error *e) {
+        char *cwd = getcwd(NULL, 0);
+        /* getcwd(3): "(unreachable)" where the directory was removed or lies outside the root. */
+        if (!cwd || cwd[0] != '/') {
+                free(cwd);
+                error_set(e, ENOENT, "the current directory does not exist any more");
+                error_fix(e, "cd to a directory that exists");
+                return NULL;
+        }
+        return cwd;
+}
+
+static int remember(struct run_options *o, int id, const char *arg, struct error *e) {
+        int r = strlist_addf(&o->late, "%d %s", id, arg ? arg : "");
+        return r < 0 ? error_errno(e, r, "the options cannot be kept") : 0;
+}
+
+static int on_option(int id, const char *arg, void *data, struct error *e) {
+        struct run_options *o = data;
+
+        switch (id) {
+        case OPT_POLICY: o->policy_file = arg; return 0;
+        case OPT_WORKDIR: o->workdir = arg; return 0;
+        case OPT_NAME:
+                if (!arg[0] || strlen(arg) > 63 || strspn(arg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != strlen(arg))
+                        return error_set(e, EINVAL, "--name takes letters, digits, '-', '_' and '.', 63 at most");
+                o->name = arg;
+                return 0;
+        case OPT_NO_WORKSPACE: o->no_workspace = true; return 0;
+        case OPT_RM: o->rm = true; return 0;
+        case OPT_TTY: o->tty = true; return 0;
+        case OPT_NO_TTY: o->no_tty = true; return 0;
+        case OPT_INTERACTIVE: return 0;
+        case OPT_QUIET: o->quiet = true; return 0;
+        case OPT_DRY_RUN: o->dry_run = true; return 0;
+        case OPT_JSON: o->json = true; return 0;
+        default: return remember(o, id, arg, e); /* after the policy file, which it overrides */
+        }
+}
+
+static int read_env_file(struct policy *p, const char *path, struct error *e) {
+        _cleanup_free_ char *text = NULL;
+        size_t len;
+        int r = file_read(AT_FDCWD, path, POLICY_MAX, &text, &len);
+
+        if (r < 0)
+                return error_errno(e, r, "%s cannot be read", path);
+        if (strlen(text) != len)
+                return error_set(e, EINVAL, "%s holds a NUL byte", path);
+        for (char *line = text, *next; line; line = next) {
+                next = strchr(line, '\n');
+                if (next)
+                        *next++ = 0;
+                while (*line == ' ' || *line == '\t')
+                        line++;
+                if (!*line || *line == '#')
+                        continue;
+                if ((r = policy_add_env(p, line, e)) < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* Paths from the command line are relative to where it was given. */
+static int add_path(struct strlist *list, const char *path, const char *cwd, const char *home, bool pattern, struct error *e) {
+        _cleanup_free_ char *abs = NULL;
+        int r;
+
+        if (!path[0])
+                return error_set(e, EINVAL, "a path is empty");
+        if (pattern) /* relative to the workspace, as in the policy */
+                r = strlist_add(list, path);
+        else if ((r = host_resolve(path, cwd, home, &abs, e)) < 0)
+                return r;
+        else
+                r = strlist_add(list, abs);
+        return r < 0 ? error_errno(e, r, "the paths cannot be kept") : 0;
+}
+
+static int apply_late(struct run_options *o, const char *cwd, const char *home, struct error *e) {
+        static const struct { int id; const char *name; } limits[] = {
+                {OPT_MEMORY, "memory"}, {OPT_CPU, "cpu"}, {OPT_PIDS, "pids"}, {OPT_DISK, "disk"}, {OPT_OUTPUT, "output"},
+                {OPT_TIME, "time"}, {OPT_IDLE, "idle"},
+        };
+        struct policy *p = o->policy;
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < o->late.n; i++) {
+                char *value;
+                int id = (int)strtol(o->late.items[i], &value, 10);
+                value++;
+                for (size_t k = 0; k < ELEMENTSOF(limits); k++)
+                        if (limits[k].id == id)
+                                r = policy_set_limit(p, limits[k].name, value, e);
+                switch (id) {
+                case OPT_WORKSPACE: {
+                        _cleanup_free_ char *abs = NULL;
+                        if ((r = host_resolve(value, cwd, home, &abs, e)) < 0)
+                                break;
+                        free(p->workspace.path);
+                        p->workspace.path = TAKE_PTR(abs);
+                        break;
+                }
+                case OPT_MODE:
+                        if (workspace_mode_parse(value, &p->workspace.mode) < 0)
+                                r = error_set(e, EINVAL, "--mode takes cow, rw or ro, not %s", value);
+                        break;
+                case OPT_TIER:
+                        if (tier_parse(value, &p->tier) < 0)
+                                r = error_set(e, EINVAL, "--tier takes process, container, microvm, vm or auto, not %s", value);
+                        break;
+                case OPT_READ: r = add_path(&p->read, value, cwd, home, false, e); break;
+                case OPT_HIDE: {
+                        const char *why = NULL;
+                        if (glob_check(value, &why) < 0) {
+                                r = error_set(e, EINVAL, "--hide %s: %s", value, why ? why : "not a pattern");
+                                break;
+                        }
+                        r = add_path(&p->hide, value, cwd, home, true, e);
+                        break;
+                }
+                case OPT_ENV: r = policy_add_env(p, value, e); break;
+                case OPT_ENV_FILE: r = read_env_file(p, value, e); break;
+                case OPT_WITHOUT:
+                        r = strlist_add(&p->without, value);
+                        if (r < 0)
+                                error_errno(e, r, "the options cannot be kept");
+                        break;
+                }
+        }
+        return r;
+}
+
+/* Paths of the file are relative to the file's own directory. */
+static int read_policy(struct run_options *o, const char *cwd, const char *home, struct error *e) {
+        _cleanup_free_ char *text = NULL, *real = NULL, *dir = NULL;
+        _cleanup_strlist_ struct strlist read = {};
+        size_t len;
+        int r;
+
+        if (!o->policy_file) {
+                o->policy = policy_new();
+                return o->policy ? 0 : error_set(e, ENOMEM, "out of memory");
+        }
+        r = file_read(AT_FDCWD, o->policy_file, POLICY_MAX, &text, &len);
+        if (r < 0)
+                return error_errno(e, r, "the policy %s cannot be read", o->policy_file);
+        if ((r = policy_parse(text, len, o->policy_file, &o->policy, e)) < 0)
+                return r;
+        if ((r = host_resolve(o->policy_file, cwd, home, &real, e)) < 0)
+                return r;
+        dir = strndup(real, (size_t)(strrchr(real, '/') - real));
+        if (!dir)
+                return error_set(e, ENOMEM, "out of memory");
+        for (size_t i = 0; i < o->policy->read.n; i++)
+                if ((r = add_path(&read, o->policy->read.items[i], dir[0] ? dir : "/", home, false, e)) < 0)
+                        return r;
+        strlist_clear(&o->policy->read);
+        o->policy->read = read;
+        read = (struct strlist){};
+        if (o->policy->workspace.path) {
+                _cleanup_free_ char *abs = NULL;
+                if ((r = host_resolve(o->policy->workspace.path, dir[0] ? dir : "/", home, &abs, e)) < 0)
+                        return r;
+                free(o->policy->workspace.path);
+                o->policy->workspace.path = TAKE_PTR(abs);
+        }
+        return 0;
+}
+
+int run_options_parse(struct run_options *o, int argc, char **argv, struct error *e) {
+        _cleanup_free_ char *home = NULL, *cwd = NULL;
+        int first, r;
+
+        if ((r = options_parse(command_find("run"), argc, argv, on_option, o, &first, e)) < 0)
+                return r;
+        if (first >= argc) {
+                error_set(e, EINVAL, "there is no command to run");
+                return error_fix(e, "belljar run [OPTION...] [--] COMMAND [ARG...]");
+        }
+        o->argv = argv + first;
+        o->argc = argc - first;
+        if (!o->argv[0][0])
+                return error_set(e, EINVAL, "the command is empty");
+        home = host_home();
+        cwd = getcwd(NULL, 0); /* may be gone: an error only where it is needed */
+        if (!home)
+                return error_set(e, ENOMEM, "out of memory");
+        if ((r = read_policy(o, cwd && cwd[0] == '/' ? cwd : "/", home, e)) < 0)
+                return r;
+        return apply_late(o, cwd && cwd[0] == '/' ? cwd : "/", home, e);
+}
+
+static int check_tier(const struct policy *p, struct error *e) {
+        if (p->tier == TIER_AUTO || p->tier == TIER_PROCESS)
+                return 0;
+        error_set(e, ENOTSUP, "the tier %s is not in this version", tier_name(p->tier));
+        return error_fix(e, "use --tier process; belljar doctor says what each tier would need");
+}
+
+static int check_without(const struct policy *p, struct error *e) {
+        for (size_t i = 0; i < p->without.n; i++) {
+                const struct control *c = control_find(p->without.items[i]);
+                if (!c) {
+                        error_set(e, EINVAL, "there is no control %s", p->without.items[i]);
+                        return error_fix(e, "belljar doctor lists them");
+                }
+                if (control_required(c, TIER_PROCESS)) {
+                        error_set(e, EINVAL, "the process tier cannot do without %s", c->name);
+                        return error_fix(e, "what needs its absence needs another tier");
+                }
+        }
+        return 0;
+}
+
+static int plan_workspace(const struct run_options *o, struct prepared *x, struct stat *st, struct error *e) {
+        struct plan *p = x->plan;
+        const struct policy *policy = o->policy;
+        const char *home = x->host.home;
+
+        p->mode = policy->workspace.mode;
+        if (o->no_workspace) {
+                *st = (struct stat){.st_uid = geteuid() ? geteuid() : 10001, .st_gid = geteuid() ? getegid() : 10001};
+                return 0;
+        }
+        if (policy->workspace.path)
+                p->workspace = realpath(policy->workspace.path, NULL);
+        else
+                p->workspace = working_directory(e);
+        if (!p->workspace)
+                return policy->workspace.path ? error_errno(e, errno, "the workspace %s cannot be opened", policy->workspace.path)
+                                              : -e->errnum;
+        if (stat(p->workspace, st) < 0 || access(p->workspace, R_OK | X_OK) < 0)
+                return error_errno(e, errno, "the workspace %s cannot be read", p->workspace);
+        if (!S_ISDIR(st->st_mode))
+                return error_set(e, ENOTDIR, "the workspace %s is not a directory", p->workspace);
+        if (strlen(p->workspace) >= 4000)
+                return error_set(e, ENAMETOOLONG, "the path of the workspace is longer than 4,000 bytes");
+        static const char *const system[] = {"/", "/usr", "/etc", "/dev", "/proc", "/sys", "/boot", "/var", "/run", "/tmp", "/home", "/root"};
+        for (size_t i = 0; i < ELEMENTSOF(system); i++)
+                if (streq(p->workspace, system[i]) && !streq(p->workspace, home)) {
+                        error_set(e, EINVAL, "%s cannot be a workspace: it is the system's or everybody's", p->workspace);
+                        return error_fix(e, "cd to a project, name one with --workspace DIR, or use --no-workspace");
+                }
+        if (path_beneath(p->workspace, "/proc") || path_beneath(p->workspace, "/sys") || path_beneath(p->workspace, "/dev"))
+                return error_set(e, EINVAL, "%s cannot be a workspace: it is the kernel's", p->workspace);
+        if (path_beneath(home, p->workspace) && !policy->workspace.path) {
+                error_set(e, EINVAL, "the current directory is your home, or above it: keys and settings would all be in view");
+                return error_fix(e, "cd to a project, name one with --workspace DIR, or use --no-workspace");
+        }
+        p->workspace_dev = st->st_dev;
+        p->workspace_ino = st->st_ino;
+        x->workspace_mode = st->st_mode & 07777;
+        return 0;
+}
+
+/* Belljar's own programs must not be writable from inside. */
+static int check_own_programs(const struct plan *p, struct error *e) {
+        char exe[PATH_MAX];
+        ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+        if (n < 0 || !p->workspace || p->mode != WORKSPACE_RW)
+                return 0;
+        exe[n] = 0;
+        if (!path_beneath(exe, p->workspace))
+                return 0;
+        error_set(e, EPERM, "the workspace holds Belljar's own program, %s, and rw would let the sandbox replace it", exe);
+        return error_fix(e, "use --mode cow, or install Belljar elsewhere");
+}
+
+static int plan_cwd(const struct run_options *o, struct prepared *x, struct error *e) {
+        struct plan *p = x->plan;
+
+        if (o->workdir) {
+                if (o->workdir[0] == '/')
+                        p->cwd = path_clean(o->workdir);
+                else if (p->workspace) {
+                        _cleanup_free_ char *joined = str_printf("%s/%s", p->workspace, o->workdir);
+                        p->cwd = joined ? path_clean(joined) : NULL;
+                } else
+                        return error_set(e, EINVAL, "--workdir is relative and there is no workspace");
+        } else if (p->workspace) {
+                /* Where the caller stands, when that is in the workspace. */
+                _cleanup_free_ char *cwd = getcwd(NULL, 0);
+                p->cwd = strdup(cwd && path_beneath(cwd, p->workspace) ? cwd : p->workspace);
+        } else
+                p->cwd = strdup("/tmp");
+        if (!p->cwd)
+                return error_set(e, ENOMEM, "out of memory");
+        if (strlen(p->cwd) >= INIT_MAX_PATH)
+                return error_set(e, ENAMETOOLONG, "the working directory's path is too long");
+        return 0;
+}
+
+static bool has_without(const struct policy *p, const char *name) {
+        return strlist_has(&p->without, name);
+}
+
+/* The user's own limits must be held by something that bounds the same thing, or the run is refused. */
+static int refuse_limit(const char *control, const char *why, struct error *e) {
+        error_set(e, ENOTSUP, "%s", why);
+        return error_fix(e, "belljar doctor says how this host can give it; --without=%s goes on without the limit", control);
+}
+
+static int plan_limits(const struct policy *policy, struct prepared *x, struct error *e) {
+        struct plan *p = x->plan;
+        struct plan_limits *l = &p->limits;
+        uint64_t ram = host_memory();
+        int r;
+
+        l->want = policy->limits;
+        if ((r = cgroup_find(&x->layout)) < 0)
+                return error_errno(e, r, "the control groups of this host cannot be read");
+        unsigned v2 = x->layout.v2.base ? x->layout.v2.have : 0, v1 = 0;
+        for (unsigned i = 0; i < CGROUP_N; i++)
+                if (x->layout.v1[i].base)
+                        v1 |= CGROUP_BIT(i);
+        if (l->want.memory.origin == LIMIT_NONE && ram)
+                l->want.memory = (struct limit){ram / 4 * 3, LIMIT_DEFAULT};
+        if (v2 & CGROUP_BIT(CGROUP_MEMORY))
+                l->memory = MEANS_CGROUP2;
+        else if ((v1 & CGROUP_BIT(CGROUP_MEMORY)) && l->want.memory.origin == LIMIT_USER)
+                l->memory = MEANS_CGROUP1; /* entering costs 10 ms: only where it was asked for */
+        else if (l->want.memory.origin != LIMIT_NONE)
+                l->memory = MEANS_SAMPLING;
+        if (l->want.pids.origin != LIMIT_NONE)
+                l->pids = v2 & CGROUP_BIT(CGROUP_PIDS) ? MEANS_CGROUP2 : MEANS_RLIMIT;
+        if (l->want.cpu.origin != LIMIT_NONE) {
+                if (v2 & CGROUP_BIT(CGROUP_CPU))
+                        l->cpu = MEANS_CGROUP2;
+                else if (v1 & CGROUP_BIT(CGROUP_CPU))
+                        l->cpu = MEANS_CGROUP1;
+                else if (!has_without(policy, "cgroup-cpu"))
+                        return refuse_limit("cgroup-cpu", "the limit of CPUs needs a control group that you may use, and there is none", e);
+        }
+        if (l->want.disk.origin != LIMIT_NONE) {
+                if (p->mode == WORKSPACE_RW && p->workspace && !has_without(policy, "disk-quota"))
+                        return refuse_limit("disk-quota", "the limit of disk space can be held in cow and ro mode only", e);
+                l->disk = p->mode == WORKSPACE_COW ? MEANS_SAMPLING : MEANS_RLIMIT;
+        }
+        l->output = l->want.output.origin != LIMIT_NONE ? MEANS_RELAY : MEANS_NONE;
+        l->time = l->want.time.origin != LIMIT_NONE ? MEANS_TIMER : MEANS_NONE;
+        l->idle = l->want.idle.origin != LIMIT_NONE ? MEANS_TIMER : MEANS_NONE;
+        l->scratch_bytes = l->want.memory.value ? l->want.memory.value / 2 : 1ull << 30;
+        if (l->want.disk.origin != LIMIT_NONE)
+                l->scratch_bytes = MIN(l->scratch_bytes, l->want.disk.value);
+        l->scratch_inodes = MAX(l->scratch_bytes / 16384, 1024u);
+        return 0;
+}
+
+/* The command as the sandbox will find it. Said before the start, with the fix, where the reason is the view. */
+static int check_command(const struct run_options *o, const struct prepared *x, struct error *e) {
+        const char *name = o->argv[0], *path = getenv("PATH");
+        struct stat st;
+
+        if (strchr(name, '/') || !path)
+                return 0;
+        while (*path) {
+                size_t n = strcspn(path, ":");
+                _cleanup_free_ char *file = str_printf("%.*s/%s", (int)n, path, name);
+                if (n > 0 && file && stat(file, &st) == 0 && S_ISREG(st.st_mode) && access(file, X_OK) == 0) {
+                        _cleanup_free_ char *dir = strndup(path, n), *real = dir ? realpath(dir, NULL) : NULL;
+                        for (size_t i = 0; real && i < x->plan->n_ops; i++) {
+                                const struct plan_op *op = &x->plan->ops[i];
+                                if ((op->kind == OP_BIND || op->kind == OP_OVERLAY) && path_beneath(real, op->target))
+                                        return 0;
+                        }
+                        error_set(e, ENOENT, "%s is %s on this host, which the sandbox does not see", name, file);
+                        return error_fix(e, "show it read-only: --read %s (or a directory above it)", real ? real : dir);
+                }
+                path += n + (path[n] == ':');
+        }
+        return 0; /* the sandbox says so, with 127 */
+}
+
+static const char *user_name(const struct plan *p, char *buf, size_t size) {
+        if (p->ids.root)
+                return "agent";
+        FILE *f = fopen("/etc/passwd", "re");
+        buf[0] = 0;
+        if (f) {
+                for (struct passwd *pw; !buf[0] && (pw = fgetpwent(f));)
+                        if (pw->pw_uid == p->ids.inner_uid)
+                                snprintf(buf, size, "%s", pw->pw_name);
+                fclose(f);
+        }
+        if (!buf[0])
+                snprintf(buf, size, "%u", (unsigned)p->ids.inner_uid);
+        return buf;
+}
+
+int prepare(const struct run_options *o, const char *id, struct prepared *ret, struct error *e) {
+        _cleanup_prepared_ struct prepared x = {.id_lock = -EBADF};
+        struct stat st;
+        char user[256];
+        int r;
+
+        x.plan = plan_new();
+        x.host.home = host_home();
+        if (!x.plan || !x.host.home)
+                return error_set(e, ENOMEM, "out of memory");
+        struct plan *p = x.plan;
+        p->tier = TIER_PROCESS;
+        p->id = strdup(id);
+        p->name = o->name ? strdup(o->name) : NULL;
+        p->home = strdup(x.host.home);
+        p->hostname = strdup("belljar");
+        mode_t mask = umask(0);
+        umask(mask);
+        p->umask = mask;
+        if (!p->id || !p->home || !p->hostname || (o->name && !p->name))
+                return error_set(e, ENOMEM, "out of memory");
+        if ((r = check_tier(o->policy, e)) < 0 || (r = check_without(o->policy, e)) < 0 ||
+            (r = plan_workspace(o, &x, &st, e)) < 0 || (r = check_own_programs(p, e)) < 0 ||
+            (r = host_plan_ids(p, st.st_uid, st.st_gid, &x.id_lock, e)) < 0 || (r = plan_cwd(o, &x, e)) < 0 ||
+            (r = plan_limits(o->policy, &x, e)) < 0)
+                return r;
+        for (size_t i = 0; i < o->policy->without.n; i++)
+                if ((r = strlist_add(&p->without, o->policy->without.items[i])) < 0)
+                        return error_errno(e, r, "the plan cannot be kept");
+        p->landlock_abi = has_without(o->policy, "landlock") ? 0 : landlock_abi();
+        if ((r = host_gather(p, o->policy, &x.host, e)) < 0 || (r = view_plan(p, o->policy, &x.host.view, e)) < 0 ||
+            (r = check_command(o, &x, e)) < 0)
+                return r;
+        _cleanup_free_ char *runtime = str_printf("/run/user/%u", (unsigned)p->ids.inner_uid);
+        if (!runtime)
+                return error_set(e, ENOMEM, "out of memory");
+        if ((r = environment_plan(&p->env, environ, o->policy, p->home, user_name(p, user, sizeof(user)), runtime, e)) < 0)
+                return r;
+        size_t bytes = 0;
+        for (int i = 0; i < o->argc; i++) {
+                bytes += strlen(o->argv[i]) + 1;
+                if ((r = strlist_add(&p->argv, o->argv[i])) < 0)
+                        return error_errno(e, r, "the command cannot be kept");
+        }
+        if (bytes > ARGV_MAX)
+                return error_set(e, E2BIG, "the command is longer than %u bytes", ARGV_MAX);
+        *ret = x;
+        x = (struct prepared){.id_lock = -EBADF};
+        return 0;
+}

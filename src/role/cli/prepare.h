@@ -1,0 +1,35 @@
+/* From the words of `belljar run` to a plan: options, policy file, facts of the host. */
+#pragma once
+
+#include "base/error.h"
+#include "model/plan.h"
+#include "model/policy.h"
+#include "svc/host.h"
+#include "sys/cgroup-find.h"
+
+struct run_options {
+        struct policy *policy;
+        const char *policy_file;
+        struct strlist late; /* "key\0value" pairs that override the policy file, in order */
+        const char *workdir, *name;
+        bool no_workspace, rm, tty, no_tty, quiet, dry_run, json;
+        char **argv;
+        int argc;
+};
+void run_options_clear(struct run_options *o);
+
+int run_options_parse(struct run_options *o, int argc, char **argv, struct error *e) _must_check_;
+
+/* What prepare makes beside the plan. */
+struct prepared {
+        struct plan *plan;
+        struct host host;
+        struct cgroup_layout layout;
+        int id_lock;      /* holds the range of ids; -1: none */
+        mode_t workspace_mode; /* permissions of the workspace directory */
+};
+void prepared_clear(struct prepared *p);
+#define _cleanup_prepared_ _cleanup_(prepared_clear)
+
+/* id: of the sandbox. */
+int prepare(const struct run_options *o, const char *id, struct prepared *ret, struct error *e) _must_check_;

@@ -1,0 +1,88 @@
+/* `belljar diff` and `belljar discard` as commands; the work is in diff.c and svc/. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "role/cli/commands.h"
+#include "role/cli/diff.h"
+#include "role/cli/options.h"
+
+struct review_options {
+        enum diff_form form;
+        bool last;
+};
+
+static int on_option(int id, const char *arg, void *data, struct error *e) {
+        struct review_options *o = data;
+        (void)arg;
+        switch (id) {
+        case OPT_NAME_ONLY: o->form = DIFF_NAME_ONLY; return 0;
+        case OPT_STAT: o->form = DIFF_STAT; return 0;
+        case OPT_JSON: o->form = DIFF_JSON; return 0;
+        case OPT_LAST: o->last = true; return 0;
+        default: return error_set(e, EINVAL, "unexpected option");
+        }
+}
+
+static int open_operand(const char *name, int argc, char **argv, struct review_options *o, struct state *ret,
+                        json_t **ret_plan, struct error *e) {
+        int first, r;
+
+        if ((r = options_parse(command_find(name), argc, argv, on_option, o, &first, e)) < 0)
+                return r;
+        if (argc - first > 1)
+                return error_set(e, EINVAL, "belljar %s takes one sandbox", name);
+        if ((r = find_sandbox(first < argc ? argv[first] : NULL, o->last, ret, e)) < 0)
+                return r;
+        r = state_read(ret->dir, "plan.json", ret_plan);
+        return r < 0 ? error_errno(e, r, "the plan of %s cannot be read", ret->id) : 0;
+}
+
+int command_diff(int argc, char **argv) {
+        _cleanup_state_ struct state s = {.dir = -EBADF, .lock = -EBADF};
+        struct review_options o = {.form = DIFF_UNIFIED};
+        json_t *plan = NULL;
+        struct error e = {};
+        int r = open_operand("diff", argc, argv, &o, &s, &plan, &e);
+
+        if (r == 0) {
+                const char *workspace = json_string_value(json_object_get(plan, "workspace"));
+                struct diff_options d = {.form = o.form, .tty = isatty(1)};
+                json_t *user = json_object_get(plan, "user");
+                if (json_is_true(json_object_get(user, "root")))
+                        d.ids = (struct change_ids){
+                                .base = (uint32_t)json_integer_value(json_object_get(user, "uid_base")), .range = 65536};
+                if (!workspace)
+                        r = error_set(&e, ENOENT, "the sandbox %s had no workspace", s.id);
+                else
+                        r = o.form == DIFF_JSON ? diff_json(s.dir, workspace, &d, stdout, &e)
+                                                : diff_print(s.dir, workspace, &d, stdout, &e);
+        }
+        json_decref(plan);
+        if (r < 0)
+                error_print(&e);
+        return r < 0 ? EXIT_BELLJAR : 0;
+}
+
+int command_discard(int argc, char **argv) {
+        _cleanup_state_ struct state s = {.dir = -EBADF, .lock = -EBADF};
+        struct review_options o = {};
+        json_t *plan = NULL;
+        struct error e = {};
+        uint64_t removed = 0;
+        int r = open_operand("discard", argc, argv, &o, &s, &plan, &e);
+
+        json_decref(plan);
+        if (r == 0 && state_alive(&s)) {
+                error_set(&e, EBUSY, "the sandbox %s is running", s.id);
+                r = error_fix(&e, "belljar kill %s first", s.id);
+        }
+        if (r == 0)
+                r = diff_discard(s.dir, &removed, &e);
+        if (r < 0) {
+                error_print(&e);
+                return EXIT_BELLJAR;
+        }
+        printf("%s\n", s.id);
+        return 0;
+}

@@ -1,0 +1,327 @@
+/* `belljar run`: makes the plan, forks the supervisor, guards it, and says what came of it. */
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "role/cli/commands.h"
+#include "role/cli/diff.h"
+#include "role/cli/guard.h"
+#include "role/cli/options.h"
+#include "role/cli/prepare.h"
+#include "svc/changes.h"
+#include "svc/entry.h"
+#include "svc/state.h"
+#include "sys/cgroup.h"
+
+/* Records of runs that changed nothing: so many are kept for belljar inspect. */
+#define KEEP_RECORDS 20
+
+/* belljar-init stands beside belljar (build tree) or in ../libexec/belljar (installed). Executed by its fd, so that
+ * nothing is looked up once the namespaces are made. */
+static int open_init(struct error *e) {
+        char exe[PATH_MAX], path[PATH_MAX + 64];
+        ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+        if (n < 0)
+                return error_errno(e, errno, "Belljar's own program cannot be found");
+        exe[n] = 0;
+        const char *dir = dirname(exe);
+        static const char *const places[] = {"%s/belljar-init", "%s/../libexec/belljar/belljar-init"};
+        for (size_t i = 0; i < ELEMENTSOF(places); i++) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+                snprintf(path, sizeof(path), places[i], dir);
+#pragma GCC diagnostic pop
+                int fd = open(path, O_PATH | O_CLOEXEC);
+                if (fd >= 0)
+                        return fd;
+        }
+        error_errno(e, errno, "belljar-init cannot be found beside %s", dir);
+        return error_fix(e, "install Belljar with make install, which puts it in libexec/belljar");
+}
+
+/* A directory handed in as stdin would be a way out of the view (openat(0, "..")). */
+static int check_stdio(struct error *e) {
+        for (int fd = 0; fd < 3; fd++) {
+                struct stat st;
+                if (fstat(fd, &st) < 0)
+                        return error_errno(e, errno, "file descriptor %d cannot be looked at", fd);
+                if (S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode))
+                        return error_set(e, EINVAL, "file descriptor %d is a %s, which a sandbox must not get", fd,
+                                         S_ISDIR(st.st_mode) ? "directory" : "block device");
+        }
+        return 0;
+}
+
+static int make_stdio(const struct run_options *o, const struct plan *p, struct launch *l, struct guard *g, struct error *e) {
+        for (int fd = 0; fd < 3; fd++) {
+                l->stdio[fd] = fd;
+                /* A terminal of the caller's is never handed in: its other end can be read and written through any of
+                 * the three. It is replaced by one of the sandbox's own, or by a pipe. */
+                bool is_tty = isatty(fd);
+                l->tty[fd] = g->tty[fd] = !o->no_tty && (is_tty || o->tty);
+                bool pipe_it = !l->tty[fd] && (is_tty || (p->limits.output == MEANS_RELAY && fd > 0));
+                if (pipe_it && fd == 0) {
+                        /* A terminal that must not be one: read nothing from it. */
+                        l->stdio[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+                        if (l->stdio[0] < 0)
+                                return error_errno(e, errno, "/dev/null cannot be opened");
+                } else if (pipe_it) {
+                        int pair[2];
+                        if (pipe2(pair, O_CLOEXEC) < 0)
+                                return error_errno(e, errno, "a pipe cannot be made");
+                        g->out[fd - 1] = pair[0];
+                        l->stdio[fd] = pair[1];
+                }
+        }
+        g->stdin_raw = l->tty[0] && isatty(0);
+        g->output_limit = p->limits.output == MEANS_RELAY ? p->limits.want.output.value : 0;
+        return 0;
+}
+
+static int make_cgroup(const struct prepared *x, const char *id, const struct state *s, struct cgroup *cg, bool *have,
+                       struct error *e) {
+        const struct plan_limits *l = &x->plan->limits;
+        struct cgroup_limits want = {
+                .memory = l->memory == MEANS_CGROUP2 || l->memory == MEANS_CGROUP1 ? l->want.memory.value : 0,
+                .cpu_milli = l->cpu == MEANS_CGROUP2 || l->cpu == MEANS_CGROUP1 ? l->want.cpu.value : 0,
+                .pids = l->pids == MEANS_CGROUP2 ? l->want.pids.value : 0,
+        };
+        unsigned v1 = (l->memory == MEANS_CGROUP1 ? CGROUP_BIT(CGROUP_MEMORY) : 0) |
+                      (l->cpu == MEANS_CGROUP1 ? CGROUP_BIT(CGROUP_CPU) : 0);
+        char name[64];
+
+        *have = false;
+        if (!x->layout.v2.base && !v1)
+                return 0;
+        snprintf(name, sizeof(name), "belljar-%s", id);
+        int r = cgroup_create(&x->layout, name, &want, v1, cg);
+        if (r < 0) {
+                error_errno(e, r, "a control group cannot be made in %s", x->layout.v2.base ? x->layout.v2.base : "the v1 trees");
+                return error_fix(e, "belljar doctor shows what this host can give");
+        }
+        *have = true;
+        _cleanup_free_ char *paths = cgroup_paths(cg);
+        r = paths ? file_replace(s->dir, "cgroup", paths, strlen(paths), 0600) : -ENOMEM;
+        if (r < 0) {
+                (void)!cgroup_remove(cg, 0);
+                return error_errno(e, r, "the sandbox's directory cannot be written");
+        }
+        return 0;
+}
+
+static int write_plan(const struct state *s, const struct plan *p) {
+        _cleanup_free_ char *text = plan_json(p), *cwd = getcwd(NULL, 0);
+        json_error_t je;
+        json_t *j = text ? json_loads(text, 0, &je) : NULL;
+
+        if (!j)
+                return -ENOMEM;
+        if (cwd)
+                json_object_set_new(j, "started_in", json_string(cwd));
+        return state_write(s->dir, "plan.json", j);
+}
+
+static int status_of(const struct run_result *res, const struct plan *p, const struct error *e) {
+        char v[40];
+
+        switch (res->end) {
+        case END_EXIT:
+                return WIFSIGNALED(res->status) ? 128 + WTERMSIG(res->status) : WEXITSTATUS(res->status);
+        case END_NOEXEC: {
+                struct error x = {};
+                if (res->status == ENOENT || res->status == ENOTDIR) {
+                        error_set(&x, res->status, "%s: no such command in the sandbox", p->argv.items[0]);
+                        error_print(&x);
+                        return EXIT_NOT_FOUND;
+                }
+                error_errno(&x, res->status, "%s cannot be executed", p->argv.items[0]);
+                error_print(&x);
+                return EXIT_NOT_EXECUTABLE;
+        }
+        case END_TIME:
+                fprintf(stderr, "belljar: ended: the time limit of %s was reached\n", format_duration(v, sizeof(v), p->limits.want.time.value));
+                return EXIT_DEADLINE;
+        case END_IDLE:
+                fprintf(stderr, "belljar: ended: nothing happened for %s\n", format_duration(v, sizeof(v), p->limits.want.idle.value));
+                return EXIT_DEADLINE;
+        case END_MEMORY:
+                fprintf(stderr, "belljar: ended: the memory limit of %s was reached\n", format_size(v, sizeof(v), p->limits.want.memory.value));
+                return EXIT_TRIPWIRE;
+        case END_DISK:
+                fprintf(stderr, "belljar: ended: the disk limit of %s was reached\n", format_size(v, sizeof(v), p->limits.want.disk.value));
+                return EXIT_TRIPWIRE;
+        case END_OUTPUT:
+                fprintf(stderr, "belljar: ended: the output limit of %s was reached\n", format_size(v, sizeof(v), p->limits.want.output.value));
+                return EXIT_TRIPWIRE;
+        case END_HOST:
+                fprintf(stderr, "belljar: ended: this host ran short of memory\n");
+                return EXIT_TRIPWIRE;
+        case END_CALLER:
+                fprintf(stderr, "belljar: ended from outside\n");
+                return 128 + 9;
+        default:
+                if (e->errnum)
+                        error_print(e);
+                else
+                        fprintf(stderr, "belljar: the sandbox failed without a word\n");
+                return EXIT_BELLJAR;
+        }
+}
+
+/* What a cow run changed, in one line; a layer without changes goes. */
+static void report_changes(const struct prepared *x, struct state *s, const struct run_options *o) {
+        const struct plan *p = x->plan;
+        struct error e = {};
+
+        if (p->mode != WORKSPACE_COW || !p->workspace)
+                return;
+        _cleanup_fd_ int upper = openat(s->dir, "upper", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        _cleanup_fd_ int lower = open(p->workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        struct changes_source src = {.upper_fd = upper, .lower_fd = lower, .hide_fd = -1};
+        if (p->ids.root)
+                src.ids = (struct change_ids){.base = p->ids.uid_base, .range = 65536, .host = 0};
+        struct changes_summary sum = {};
+        if (upper < 0 || lower < 0)
+                return;
+        int r = changes_summary(&src, &sum, &e);
+        if (r == 0 && !sum.at_least && sum.added + sum.changed + sum.deleted == 0) {
+                (void)!diff_discard(s->dir, NULL, &e);
+                return;
+        }
+        if (o->quiet || o->rm)
+                return;
+        if (r < 0) {
+                error_print(&e);
+                return;
+        }
+        char line[256];
+        diff_summary_line(&sum, line, sizeof(line));
+        fprintf(stderr, "belljar: %s, kept apart: belljar diff %s | belljar discard %s\n", line, s->id, s->id);
+}
+
+static int start_and_guard(const struct run_options *o, struct prepared *x, struct state *s, struct run_result *res,
+                           struct error *e) {
+        struct plan *p = x->plan;
+        struct guard g = {.supervisor = -1, .out = {-1, -1}};
+        struct supervise sup = {.plan = p, .state_dir = s->dir, .live_lock = s->lock};
+        struct cgroup cg = {.v2 = -EBADF};
+        bool have_cgroup = false;
+        int pair[2], r;
+
+        sup.launch = (struct launch){.control = -1, .go = -1, .init_exe = open_init(e)};
+        if (sup.launch.init_exe < 0)
+                return sup.launch.init_exe;
+        if ((r = check_stdio(e)) < 0 || (r = make_stdio(o, p, &sup.launch, &g, e)) < 0)
+                return r;
+        if (p->mode == WORKSPACE_COW && p->workspace &&
+            (r = state_make_upper(s, x->workspace_mode, p->ids.host_uid, p->ids.host_gid, e)) < 0)
+                return r;
+        if ((r = make_cgroup(x, s->id, s, &cg, &have_cgroup, e)) < 0)
+                return r;
+        sup.cgroup = have_cgroup ? &cg : NULL;
+        if ((r = write_plan(s, p)) < 0)
+                r = error_errno(e, r, "the sandbox's directory cannot be written");
+        else if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 || guard_prepare() < 0)
+                r = error_errno(e, errno, "the supervisor's channel cannot be made");
+        if (r < 0) {
+                if (have_cgroup)
+                        (void)!cgroup_remove(&cg, 0);
+                cgroup_clear(&cg);
+                return r;
+        }
+        sup.cli = pair[1];
+        pid_t pid = fork();
+        if (pid == 0) {
+                close(pair[0]);
+                for (int i = 0; i < 2; i++)
+                        if (g.out[i] >= 0)
+                                close(g.out[i]);
+                supervisor_main(&sup);
+        }
+        close(pair[1]);
+        close(sup.launch.init_exe);
+        /* The lock is the supervisor's from here on: it must end with it, not with this process. */
+        fd_close(TAKE_FD(s->lock));
+        fd_close(TAKE_FD(x->id_lock));
+        for (int i = 0; i < 3; i++)
+                if (sup.launch.stdio[i] > 2)
+                        close(sup.launch.stdio[i]);
+        if (pid < 0) {
+                r = error_errno(e, errno, "the supervisor cannot be made");
+                if (have_cgroup)
+                        (void)!cgroup_remove(&cg, 0);
+                cgroup_clear(&cg);
+                return r;
+        }
+        g.supervisor = pair[0];
+        g.supervisor_pid = pid;
+        guard_run(&g, res, e);
+        close(pair[0]);
+        if (have_cgroup && res->end == END_FAILED) {
+                /* It may not have come to cleaning up. */
+                (void)!cgroup_kill(&cg);
+                if (cgroup_remove(&cg, 2000) >= 0)
+                        (void)unlinkat(s->dir, "cgroup", 0);
+        }
+        cgroup_clear(&cg);
+        return 0;
+}
+
+int command_run(int argc, char **argv) {
+        struct run_options o = {};
+        _cleanup_prepared_ struct prepared x = {.id_lock = -EBADF};
+        _cleanup_state_ struct state s = {.dir = -EBADF, .lock = -EBADF};
+        _cleanup_free_ char *root = NULL;
+        struct run_result res = {.end = END_FAILED};
+        struct error e = {};
+        int status = EXIT_BELLJAR;
+
+        if (run_options_parse(&o, argc, argv, &e) < 0)
+                goto fail;
+        if (o.dry_run) {
+                if (prepare(&o, "000000000000", &x, &e) < 0)
+                        goto fail;
+                _cleanup_free_ char *text = o.json ? plan_json(x.plan) : plan_format(x.plan);
+                printf("%s%s", text ? text : "", o.json ? "\n" : "");
+                run_options_clear(&o);
+                return text ? 0 : EXIT_BELLJAR;
+        }
+        if (state_root(true, &root, &e) < 0 || state_create(root, geteuid() == 0, &s, &e) < 0)
+                goto fail;
+        if (prepare(&o, s.id, &x, &e) < 0) {
+                (void)!state_remove(root, &s, NULL);
+                goto fail;
+        }
+        if (!o.quiet)
+                for (size_t i = 0; i < x.plan->notes.n; i++) {
+                        _cleanup_free_ char *v = str_visible_dup(x.plan->notes.items[i]);
+                        fprintf(stderr, "belljar: note: %s\n", v ? v : "?");
+                }
+        if (start_and_guard(&o, &x, &s, &res, &e) < 0) {
+                (void)!state_remove(root, &s, NULL);
+                goto fail;
+        }
+        status = status_of(&res, x.plan, &e);
+        if (res.end == END_FAILED && e.errnum != ECANCELED)
+                (void)!state_remove(root, &s, NULL); /* nothing ran */
+        else {
+                report_changes(&x, &s, &o);
+                if (o.rm)
+                        (void)!state_remove(root, &s, NULL);
+                state_prune(root, KEEP_RECORDS);
+        }
+        run_options_clear(&o);
+        return status;
+fail:
+        error_print(&e);
+        run_options_clear(&o);
+        return EXIT_BELLJAR;
+}

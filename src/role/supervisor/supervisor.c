@@ -1,0 +1,630 @@
+/* The supervisor of one sandbox: forked from the command line, not executed, so that it stays small. Starts the
+ * launcher, keeps the deadlines, stops what must not go on, and writes down what came of it. It parses nothing that the
+ * sandbox wrote beyond fixed-size messages.
+ *
+ * When the command line goes away, its socket ends and the run with it; when the supervisor dies, the kernel kills
+ * init (PDEATHSIG), and with init everything in its pid namespace. */
+#include <fcntl.h>
+#include <fts.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "svc/entry.h"
+#include "svc/state.h"
+#include "sys/cgroup.h"
+#include "sys/mount.h"
+#include "sys/process.h"
+
+#define TICK_FIRST_MS 50u
+#define TICK_MAX_MS 250u
+/* Where no cgroup bounds the sandbox's memory: the host's last reserve, below which the sandbox ends. */
+#define HOST_RESERVE (192ull << 20)
+#define INIT_CTL_FD_LANDLOCK 4
+#define INIT_CTL_FD_TTY 5
+
+struct supervisor {
+        struct supervise *s;
+        const struct plan *plan;
+        int ctl;       /* to launcher and init */
+        int init_pidfd;
+        pid_t init_pid;
+        int sigfd;
+        uint64_t started; /* ms, monotonic */
+        uint64_t paused_at, paused_total;
+        bool paused, running, told_exit;
+        struct run_result result;
+        bool ended;
+        /* sampling */
+        uint64_t tick_at, tick_ms, last_cpu_ms, idle_since, peak_memory, last_cpu_seen;
+        unsigned peak_processes;
+        /* disk */
+        uint64_t disk_free_at_walk, disk_used_at_walk;
+        int disk_pipe;
+};
+
+static uint64_t now_ms(void) {
+        struct timespec t;
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void tell(struct supervisor *x, const struct run_msg *m) {
+        (void)!send(x->s->cli, m, sizeof(*m), MSG_NOSIGNAL);
+}
+
+static void end_with(struct supervisor *x, enum run_end end, int status) {
+        if (x->ended)
+                return; /* the first reason stands */
+        x->ended = true;
+        x->result.end = end;
+        x->result.status = status;
+}
+
+static void fail_start(struct supervisor *x, const struct error *e) {
+        struct run_msg m = {.type = RUN_FAILED, .error = *e};
+        if (!x->ended)
+                tell(x, &m);
+        end_with(x, END_FAILED, e->errnum);
+}
+
+static void kill_all(struct supervisor *x) {
+        /* The group first: in one step, from outside. Then init, whose namespace goes with it; also what is frozen by
+         * v2 dies. */
+        if (x->s->cgroup)
+                (void)!cgroup_kill(x->s->cgroup);
+        if (x->init_pidfd >= 0)
+                (void)!process_signal(x->init_pidfd, SIGKILL);
+}
+
+/* Trees that must appear with other owners (run by root): opened and id-mapped by the supervisor, which has the
+ * right to. */
+static int map_trees(struct supervisor *x, struct error *e) {
+        char path[64];
+        int r;
+
+        snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)x->init_pid);
+        _cleanup_fd_ int userns = open(path, O_RDONLY | O_CLOEXEC);
+        if (userns < 0)
+                return error_errno(e, errno, "the sandbox's user namespace cannot be opened");
+        for (size_t i = 0; i < x->plan->n_ops; i++) {
+                int tree = x->s->launch.trees[i];
+                if (tree < 0)
+                        continue;
+                r = mount_idmap(tree, false, userns);
+                if (r < 0) {
+                        error_errno(e, r, "%s cannot be shown under other owners: its file system has no id-mapped mounts",
+                                    x->plan->ops[i].source);
+                        return error_fix(e, "run belljar as the owner of the files instead of root");
+                }
+        }
+        return 0;
+}
+
+static int open_trees(struct supervisor *x, struct error *e) {
+        x->s->launch.trees = calloc(x->plan->n_ops, sizeof(int));
+        if (!x->s->launch.trees)
+                return error_set(e, ENOMEM, "out of memory");
+        for (size_t i = 0; i < x->plan->n_ops; i++) {
+                const struct plan_op *op = &x->plan->ops[i];
+                x->s->launch.trees[i] = -1;
+                if (!(op->flags & PLAN_IDMAP))
+                        continue;
+                int fd = mount_clone(AT_FDCWD, op->source, op->flags & PLAN_RECURSIVE);
+                if (fd < 0)
+                        return error_errno(e, fd, "%s cannot be opened for the sandbox", op->source);
+                x->s->launch.trees[i] = fd;
+        }
+        return 0;
+}
+
+static void fill_config(const struct supervisor *x, struct init_config *c) {
+        const struct plan *p = x->plan;
+        const struct launch *l = &x->s->launch;
+        unsigned n = 0;
+
+        *c = (struct init_config){
+                .landlock_fd = p->landlock_abi ? INIT_CTL_FD_LANDLOCK : -1,
+                .tty_fd = l->tty[0] || l->tty[1] || l->tty[2] ? INIT_CTL_FD_TTY : -1,
+                .landlock_abi = (uint32_t)p->landlock_abi,
+                .uid = p->ids.outer_uid,
+                .gid = p->ids.outer_gid,
+                .set_ids = p->ids.root,
+                .setgroups_deny = p->ids.single,
+                .umask = p->umask,
+        };
+        snprintf(c->uid_map, sizeof(c->uid_map), "%s", p->ids.inner_uid_map);
+        snprintf(c->gid_map, sizeof(c->gid_map), "%s", p->ids.inner_gid_map);
+        snprintf(c->cwd, sizeof(c->cwd), "%s", p->cwd);
+        /* No core files, and 1, not 0: a handler that core_pattern pipes to is still run at 0 (core(5); fs/coredump.c
+         * gives up at 1), as root of the host and on data of the sandbox. */
+        c->rlimits[n++] = (struct init_rlimit){1, RLIMIT_CORE, 1, 1};
+        /* Counted in the sandbox's own user namespace, so that it bounds this run and no other (since Linux 5.14). */
+        if (p->limits.want.pids.origin != LIMIT_NONE)
+                c->rlimits[n++] = (struct init_rlimit){1, RLIMIT_NPROC, p->limits.want.pids.value, p->limits.want.pids.value};
+        if (p->limits.memory == MEANS_SAMPLING)
+                c->rlimits[n++] = (struct init_rlimit){1, RLIMIT_DATA, p->limits.want.memory.value, p->limits.want.memory.value};
+        if (p->limits.disk == MEANS_SAMPLING)
+                c->rlimits[n++] = (struct init_rlimit){1, RLIMIT_FSIZE, p->limits.want.disk.value, p->limits.want.disk.value};
+}
+
+static int start(struct supervisor *x, struct error *e) {
+        struct supervise *s = x->s;
+        const struct plan *p = x->plan;
+        uint64_t flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET;
+        int pair[2], go[2] = {-1, -1}, r;
+        bool wait_for_go = p->ids.root || (s->cgroup && (s->cgroup->v1_path[0] || s->cgroup->v1_path[1] || s->cgroup->v1_path[2]));
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ||
+            (wait_for_go && pipe2(go, O_CLOEXEC) < 0))
+                return error_errno(e, errno, "the launcher's channels cannot be made");
+        if (p->ids.root && (r = open_trees(x, e)) < 0)
+                return r;
+        x->ctl = pair[0];
+        s->launch.control = pair[1];
+        s->launch.go = go[0];
+        struct init_config config;
+        fill_config(x, &config);
+        if (send(x->ctl, &config, sizeof(config), MSG_NOSIGNAL) != sizeof(config))
+                return error_errno(e, errno, "init's configuration cannot be sent");
+        pid_t pid = process_clone(flags, s->cgroup ? s->cgroup->v2 : -1, &x->init_pidfd);
+        if (pid < 0) {
+                error_errno(e, pid, "the sandbox's namespaces cannot be made");
+                return error_fix(e, pid == -EPERM || pid == -ENOSPC || pid == -EUSERS
+                                            ? "user namespaces are switched off for you on this host; belljar doctor says by what, and how to allow them"
+                                            : "belljar doctor shows what this host can give");
+        }
+        if (pid == 0) {
+                if (go[1] >= 0)
+                        close(go[1]);
+                close(x->ctl);
+                launcher_main(p, &s->launch);
+        }
+        x->init_pid = pid;
+        close(pair[1]);
+        if (go[0] >= 0)
+                close(go[0]);
+        if (p->ids.root) {
+                if ((r = process_map_ids(pid, p->ids.outer_uid_map, p->ids.outer_gid_map, 0)) < 0)
+                        return error_errno(e, r, "the sandbox's ids cannot be mapped");
+                if ((r = map_trees(x, e)) < 0)
+                        return r;
+        }
+        if (s->cgroup && (r = cgroup_enter_v1(s->cgroup, pid)) < 0)
+                return error_errno(e, r, "the sandbox cannot be put in its control groups");
+        if (go[1] >= 0) {
+                if (write(go[1], "", 1) != 1)
+                        return error_errno(e, errno, "the launcher cannot be let go");
+                close(go[1]);
+        }
+        for (size_t i = 0; s->launch.trees && i < p->n_ops; i++)
+                fd_close(s->launch.trees[i]);
+        return 0;
+}
+
+/* The command's stdio is not the supervisor's to hold: a reader of its output must see the end. */
+static void let_go_of_stdio(const struct supervise *s) {
+        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+        for (int i = 0; i < 3; i++) {
+                if (null >= 0)
+                        (void)!dup2(null, i);
+                if (s->launch.stdio[i] > 2)
+                        close(s->launch.stdio[i]);
+        }
+        if (null > 2)
+                close(null);
+        close(s->launch.init_exe);
+}
+
+static json_t *status_json(const struct supervisor *x, const struct init_readback *rb) {
+        json_t *ns = json_object();
+        static const char *const names[] = {"user", "mnt", "pid", "ipc", "uts", "net", "cgroup"};
+
+        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+                char path[64], link[64];
+                snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)x->init_pid, names[i]);
+                ssize_t n = readlink(path, link, sizeof(link) - 1);
+                if (n > 0) {
+                        link[n] = 0;
+                        json_object_set_new(ns, names[i], json_string(link));
+                }
+        }
+        return json_pack("{s:s, s:i, s:i, s:o, s:{s:i, s:i, s:b, s:i, s:b, s:s}}", "state", "running", "supervisor",
+                         (int)getpid(), "init", (int)x->init_pid, "namespaces", ns, "readback", "uid", (int)rb->uid, "gid",
+                         (int)rb->gid, "no_new_privs", (int)rb->no_new_privs, "seccomp", (int)rb->seccomp_mode, "landlock",
+                         (int)rb->landlock, "capabilities",
+                         rb->cap_effective | rb->cap_permitted | rb->cap_inheritable | rb->cap_bounding | rb->cap_ambient
+                                 ? "some" : "none");
+}
+
+static void on_init(struct supervisor *x) {
+        union {
+                struct cmsghdr h;
+                char space[CMSG_SPACE(sizeof(int))];
+        } c = {};
+        struct init_msg m;
+        struct iovec iov = {&m, sizeof(m)};
+        struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof(c)};
+        ssize_t n = recvmsg(x->ctl, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+
+        if (n <= 0) {
+                if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                        return;
+                fd_close(TAKE_FD(x->ctl)); /* init is ending; its pidfd tells when it has */
+                return;
+        }
+        if (n != sizeof(m))
+                return;
+        struct run_msg out = {};
+        switch (m.type) {
+        case INIT_LAUNCH_FAILED: {
+                struct error e = {};
+                m.text[sizeof(m.text) - 1] = 0;
+                char *fix = strchr(m.text, '\n');
+                if (fix)
+                        *fix++ = 0;
+                error_errno(&e, m.errnum, "%s", m.text);
+                if (fix)
+                        error_fix(&e, "%s", fix);
+                fail_start(x, &e);
+                kill_all(x);
+                break;
+        }
+        case INIT_STARTED:
+                x->running = true;
+                out.type = RUN_STARTED;
+                out.readback = m.readback;
+                tell(x, &out);
+                (void)!state_write(x->s->state_dir, "status.json", status_json(x, &m.readback));
+                break;
+        case INIT_EXEC_FAILED:
+                end_with(x, END_NOEXEC, m.errnum);
+                break;
+        case INIT_STOPPED:
+                out.type = RUN_STOPPED;
+                out.status = m.status;
+                tell(x, &out);
+                break;
+        case INIT_EXITED:
+                end_with(x, END_EXIT, m.status);
+                break;
+        case INIT_TERMINAL: {
+                struct cmsghdr *h = CMSG_FIRSTHDR(&msg);
+                if (!h || h->cmsg_type != SCM_RIGHTS)
+                        break;
+                /* Passed on as it came. */
+                out.type = RUN_TERMINAL;
+                struct iovec o = {&out, sizeof(out)};
+                struct msghdr fwd = {.msg_iov = &o, .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof(c)};
+                (void)!sendmsg(x->s->cli, &fwd, MSG_NOSIGNAL);
+                int fd;
+                memcpy(&fd, CMSG_DATA(h), sizeof(fd));
+                close(fd);
+                break;
+        }
+        }
+}
+
+static void send_init(struct supervisor *x, uint32_t type, int status) {
+        struct init_msg m = {.type = type, .status = status};
+        if (x->ctl >= 0)
+                (void)!send(x->ctl, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void pause_all(struct supervisor *x, bool on) {
+        if (x->paused == on)
+                return;
+        if (!x->s->cgroup || cgroup_freeze(x->s->cgroup, on, 1000) == -ENOSYS)
+                send_init(x, INIT_SIGNAL_ALL, on ? SIGSTOP : SIGCONT);
+        x->paused = on;
+        if (on)
+                x->paused_at = now_ms();
+        else
+                x->paused_total += now_ms() - x->paused_at;
+}
+
+static void on_cli(struct supervisor *x) {
+        struct run_msg m, answer = {.type = RUN_PAUSED};
+        ssize_t n = recv(x->s->cli, &m, sizeof(m), MSG_DONTWAIT);
+
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return;
+        if (n != sizeof(m)) {
+                end_with(x, END_CALLER, 0);
+                kill_all(x);
+                return;
+        }
+        switch (m.type) {
+        case RUN_SIGNAL:
+                send_init(x, INIT_SIGNAL, m.status);
+                break;
+        case RUN_PAUSE:
+                pause_all(x, true);
+                tell(x, &answer);
+                break;
+        case RUN_RESUME:
+                pause_all(x, false);
+                send_init(x, INIT_CONTINUE, 0);
+                break;
+        case RUN_STOP:
+                end_with(x, (enum run_end)m.status, 0);
+                kill_all(x);
+                break;
+        }
+}
+
+static uint64_t host_available(void) {
+        _cleanup_free_ char *text = NULL;
+        if (file_read(AT_FDCWD, "/proc/meminfo", 8192, &text, NULL) < 0)
+                return UINT64_MAX;
+        const char *p = strstr(text, "MemAvailable:");
+        return p ? strtoull(p + 13, NULL, 10) * 1024 : UINT64_MAX;
+}
+
+/* How much the upper layer holds, counted by a child of its own: a tree of hostile shape may take long. */
+static void start_disk_walk(struct supervisor *x) {
+        int p[2];
+
+        if (pipe2(p, O_CLOEXEC) < 0)
+                return;
+        pid_t pid = fork();
+        if (pid == 0) {
+                char *const roots[] = {(char *)"upper", NULL};
+                uint64_t bytes = 0;
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                FTS *f = fts_open(roots, FTS_PHYSICAL | FTS_XDEV, NULL);
+                for (FTSENT *e; f && (e = fts_read(f));)
+                        if (e->fts_info != FTS_DP && e->fts_statp)
+                                bytes += (uint64_t)e->fts_statp->st_blocks * 512 + 256; /* and what a name costs */
+                (void)!write(p[1], &bytes, sizeof(bytes));
+                _exit(0);
+        }
+        close(p[1]);
+        if (pid < 0) {
+                close(p[0]);
+                return;
+        }
+        x->disk_pipe = p[0];
+}
+
+static void on_disk_walk(struct supervisor *x) {
+        uint64_t bytes;
+        ssize_t n = read(x->disk_pipe, &bytes, sizeof(bytes));
+
+        fd_close(TAKE_FD(x->disk_pipe));
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+                ; /* the walker; init is waited for by its pidfd */
+        if (n != sizeof(bytes))
+                return;
+        x->disk_used_at_walk = bytes;
+        if (bytes > x->plan->limits.want.disk.value) {
+                end_with(x, END_DISK, 0);
+                kill_all(x);
+        }
+}
+
+/* The free space of the file system is cheap to ask for; only when it fell by as much as the sandbox has left of its
+ * limit is the upper layer counted. */
+static void sample_disk(struct supervisor *x) {
+        struct statfs fs;
+        uint64_t limit = x->plan->limits.want.disk.value;
+
+        if (x->plan->limits.disk != MEANS_SAMPLING || x->disk_pipe >= 0 || fstatfs(x->s->state_dir, &fs) < 0)
+                return;
+        uint64_t left = (uint64_t)fs.f_bfree * (uint64_t)fs.f_bsize;
+        uint64_t room = limit > x->disk_used_at_walk ? limit - x->disk_used_at_walk : 0;
+        if (x->disk_free_at_walk == 0 || left > x->disk_free_at_walk)
+                x->disk_free_at_walk = left;
+        if (x->disk_free_at_walk - left > room) {
+                x->disk_free_at_walk = left;
+                start_disk_walk(x);
+        }
+}
+
+static void tick(struct supervisor *x) {
+        const struct plan_limits *l = &x->plan->limits;
+        struct process_usage u = {};
+        uint64_t now = now_ms(), cpu = 0;
+
+        if (l->memory == MEANS_SAMPLING || l->idle == MEANS_TIMER) {
+                if (!process_tree_usage(x->init_pid, &u)) {
+                        cpu = u.cpu_ms;
+                        x->peak_memory = MAX(x->peak_memory, u.resident);
+                        x->peak_processes = MAX(x->peak_processes, u.processes);
+                }
+        }
+        if (l->memory == MEANS_SAMPLING) {
+                if (u.resident > l->want.memory.value) {
+                        end_with(x, END_MEMORY, 0);
+                        kill_all(x);
+                } else if (host_available() < HOST_RESERVE) {
+                        end_with(x, END_HOST, 0);
+                        kill_all(x);
+                }
+        }
+        sample_disk(x);
+        if (l->idle == MEANS_TIMER && !x->paused) {
+                if (cpu != x->last_cpu_ms || x->idle_since == 0)
+                        x->idle_since = now;
+                else if (now - x->idle_since >= l->want.idle.value) {
+                        end_with(x, END_IDLE, 0);
+                        kill_all(x);
+                }
+        }
+        /* A sandbox that does nothing is looked at less often. */
+        x->tick_ms = cpu != x->last_cpu_ms ? TICK_FIRST_MS : MIN(x->tick_ms * 2, TICK_MAX_MS);
+        x->last_cpu_ms = cpu;
+        x->tick_at = now + x->tick_ms;
+}
+
+static bool needs_ticks(const struct plan *p) {
+        return p->limits.memory == MEANS_SAMPLING || p->limits.disk == MEANS_SAMPLING || p->limits.idle == MEANS_TIMER;
+}
+
+static int next_timeout(struct supervisor *x, bool ticks) {
+        uint64_t at = UINT64_MAX, now;
+
+        if (x->ended)
+                return 200; /* dying: kill once more, should something have slipped into the group meanwhile */
+        if (x->plan->limits.time == MEANS_TIMER && !x->paused)
+                at = x->started + x->paused_total + x->plan->limits.want.time.value;
+        if (ticks && !x->paused)
+                at = MIN(at, x->tick_at);
+        if (at == UINT64_MAX)
+                return -1;
+        now = now_ms();
+        return at <= now ? 0 : (int)MIN(at - now, 1u << 30);
+}
+
+static void on_time(struct supervisor *x, bool ticks) {
+        uint64_t now = now_ms();
+
+        if (x->ended) {
+                kill_all(x);
+                return;
+        }
+        if (x->plan->limits.time == MEANS_TIMER && !x->paused &&
+            now >= x->started + x->paused_total + x->plan->limits.want.time.value) {
+                end_with(x, END_TIME, 0);
+                kill_all(x);
+        } else if (ticks && now >= x->tick_at)
+                tick(x);
+}
+
+static void loop(struct supervisor *x) {
+        bool ticks = needs_ticks(x->plan);
+
+        x->tick_ms = TICK_FIRST_MS;
+        x->tick_at = x->started + TICK_FIRST_MS;
+        for (;;) {
+                struct pollfd p[] = {
+                        {.fd = x->init_pidfd, .events = POLLIN},
+                        {.fd = x->ctl, .events = POLLIN},
+                        {.fd = x->s->cli, .events = POLLIN},
+                        {.fd = x->sigfd, .events = POLLIN},
+                        {.fd = x->disk_pipe, .events = POLLIN},
+                };
+                int n = poll(p, ELEMENTSOF(p), next_timeout(x, ticks));
+                if (n < 0 && errno != EINTR) {
+                        end_with(x, END_FAILED, errno);
+                        kill_all(x);
+                        break;
+                }
+                if (p[1].revents && x->ctl >= 0)
+                        on_init(x);
+                if (p[0].revents) {
+                        while (x->ctl >= 0) /* its last words */
+                                on_init(x);
+                        break;
+                }
+                if (p[2].revents && !(x->ended && x->result.end == END_CALLER))
+                        on_cli(x);
+                if (p[3].revents) {
+                        struct signalfd_siginfo info;
+                        (void)!read(x->sigfd, &info, sizeof(info));
+                        end_with(x, END_CALLER, SIGTERM);
+                        kill_all(x);
+                }
+                if (x->disk_pipe >= 0 && p[4].revents)
+                        on_disk_walk(x);
+                on_time(x, ticks);
+                if (x->ended && x->result.end == END_CALLER && p[2].revents & POLLHUP)
+                        x->s->cli = -1; /* gone: not polled again */
+        }
+}
+
+static const char *end_name(uint32_t end) {
+        static const char *const names[] = {
+                [END_EXIT] = "exit", [END_TIME] = "time", [END_IDLE] = "idle", [END_MEMORY] = "memory", [END_DISK] = "disk",
+                [END_OUTPUT] = "output", [END_HOST] = "host-memory", [END_CALLER] = "caller", [END_FAILED] = "failed",
+                [END_NOEXEC] = "not-executed",
+        };
+        return end < ELEMENTSOF(names) ? names[end] : "?";
+}
+
+static void finish(struct supervisor *x) {
+        struct cgroup_stats cs = {};
+        struct rusage ru;
+        struct run_msg m = {.type = RUN_ENDED};
+
+        /* Gone, and with it its namespaces and mounts: waitid returns after the kernel took them down. */
+        if (x->init_pid > 0) {
+                siginfo_t si;
+                while (waitid(P_PIDFD, (id_t)x->init_pidfd, &si, WEXITED) < 0 && errno == EINTR)
+                        ;
+        }
+        if (!x->ended) /* init was killed from outside, or by the kernel */
+                end_with(x, x->running ? END_EXIT : END_FAILED, x->running ? SIGKILL : 0);
+        if (x->s->cgroup) {
+                (void)!cgroup_kill(x->s->cgroup);
+                cgroup_stats(x->s->cgroup, &cs);
+                if (cgroup_remove(x->s->cgroup, 2000) >= 0)
+                        (void)unlinkat(x->s->state_dir, "cgroup", 0);
+                if (cs.oom_kills && x->result.end == END_EXIT)
+                        x->result.end = END_MEMORY;
+        }
+        getrusage(RUSAGE_CHILDREN, &ru);
+        x->result.wall_ms = now_ms() - x->started;
+        x->result.cpu_ms = cs.cpu_ms ? cs.cpu_ms
+                                     : (uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000 +
+                                               (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1000;
+        x->result.memory_peak = cs.memory_peak ? cs.memory_peak : x->peak_memory;
+        x->result.processes_peak = cs.pids_peak ? (uint32_t)cs.pids_peak : x->peak_processes;
+        json_t *status = NULL;
+        if (!x->running || state_read(x->s->state_dir, "status.json", &status) < 0)
+                status = json_object();
+        json_object_set_new(status, "state", json_string("ended"));
+        json_object_set_new(status, "end", json_string(end_name(x->result.end)));
+        json_object_set_new(status, "status", json_integer(x->result.status));
+        json_object_set_new(status, "wall_ms", json_integer((json_int_t)x->result.wall_ms));
+        json_object_set_new(status, "cpu_ms", json_integer((json_int_t)x->result.cpu_ms));
+        json_object_set_new(status, "memory_peak", json_integer((json_int_t)x->result.memory_peak));
+        (void)!state_write(x->s->state_dir, "status.json", status);
+        m.result = x->result;
+        tell(x, &m);
+}
+
+void supervisor_main(struct supervise *s) {
+        struct supervisor x = {.s = s, .plan = s->plan, .ctl = -1, .init_pidfd = -1, .disk_pipe = -1};
+        struct error e = {};
+        sigset_t mask;
+        int r;
+
+        setsid(); /* the terminal's signals are the command line's to interpret */
+        prctl(PR_SET_DUMPABLE, 0);
+        prctl(PR_SET_NAME, "belljar-super");
+        sigemptyset(&mask);
+        sigaddset(&mask, SIGTERM);
+        sigaddset(&mask, SIGINT);
+        sigaddset(&mask, SIGHUP);
+        sigaddset(&mask, SIGPIPE);
+        sigprocmask(SIG_BLOCK, &mask, NULL);
+        sigdelset(&mask, SIGPIPE);
+        x.started = now_ms();
+        if (fchdir(s->state_dir) < 0)
+                r = error_errno(&e, errno, "the sandbox's directory cannot be entered");
+        else
+                r = start(&x, &e);
+        let_go_of_stdio(s);
+        x.sigfd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+        if (r < 0) {
+                fail_start(&x, &e);
+                kill_all(&x);
+        }
+        if (x.init_pid > 0)
+                loop(&x);
+        finish(&x);
+        _exit(0);
+}

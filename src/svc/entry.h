@@ -1,0 +1,71 @@
+/* Where one role starts the next: the roles do not include each other, they meet here. */
+#pragma once
+
+#include "base/error.h"
+#include "base/macros.h"
+#include "model/plan.h"
+#include "proto/init-msg.h"
+
+/* What the launcher inherits, beside the plan. All fds are close-on-exec. */
+struct launch {
+        int control;    /* its end of the supervisor's socket, SOCK_SEQPACKET */
+        int init_exe;   /* belljar-init, open for execveat(2) */
+        int stdio[3];   /* the command's; where tty[i] is set, replaced by the sandbox's own terminal */
+        bool tty[3];
+        int go;         /* pipe to wait on for one byte: ids are mapped, cgroup is entered; -1: map them oneself */
+        int *trees;     /* one a plan operation: an id-mapped tree made by the supervisor, or -1; NULL: none */
+};
+
+/* In the new namespaces, PID 1: builds the view, then becomes belljar-init. Never returns. */
+_noreturn_ void launcher_main(const struct plan *plan, const struct launch *l);
+
+/* What the supervisor tells the command line over their SOCK_SEQPACKET pair, and what it is told. */
+enum run_msg_type {
+        RUN_STARTED = 1, /* readback */
+        RUN_FAILED,      /* before the command ran: error */
+        RUN_TERMINAL,    /* ancillary: the master of the sandbox's terminal */
+        RUN_STOPPED,     /* the command was stopped from its terminal: status is the signal */
+        RUN_ENDED,       /* result; the last message */
+        /* from the command line */
+        RUN_SIGNAL,      /* status: to be sent to the command */
+        RUN_PAUSE, RUN_RESUME, /* freeze and thaw everything */
+        RUN_PAUSED,      /* supervisor's answer to RUN_PAUSE: it is frozen */
+        RUN_STOP,        /* end everything; status is an enum run_end */
+};
+enum run_end {
+        END_EXIT,    /* the command ended by itself: status as from wait(2) */
+        END_TIME, END_IDLE, END_MEMORY, END_DISK, END_OUTPUT, /* a limit */
+        END_HOST,    /* the host ran short of memory and no cgroup bounds this sandbox */
+        END_CALLER,  /* the command line went away or asked for it */
+        END_FAILED,  /* Belljar's own failure */
+        END_NOEXEC,  /* the command could not be executed: status is its errno */
+};
+struct run_result {
+        uint32_t end; /* enum run_end */
+        int32_t status;
+        uint64_t wall_ms, cpu_ms, memory_peak; /* 0: not known */
+        uint32_t processes_peak;
+};
+struct run_msg {
+        uint32_t type;
+        int32_t status;
+        union {
+                struct error error;
+                struct run_result result;
+                struct init_readback readback;
+        };
+};
+
+struct state;
+struct cgroup;
+/* What the command line hands to the supervisor it forks. */
+struct supervise {
+        const struct plan *plan;
+        struct launch launch;  /* control, go and trees are the supervisor's to fill */
+        int cli;               /* its end of the command line's socket */
+        int state_dir;         /* the sandbox's state directory */
+        int live_lock;         /* held locked while this process lives (svc/state.h) */
+        struct cgroup *cgroup; /* NULL: none */
+};
+/* Runs one sandbox to its end. Never returns. */
+_noreturn_ void supervisor_main(struct supervise *s);

@@ -1,0 +1,233 @@
+/* Hidden paths, see hide.h. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "model/glob.h"
+#include "svc/hide.h"
+#include "svc/host.h"
+
+#define WALK_DEPTH_MAX 256 /* directories deeper than that are refused: one fd and one state a level */
+
+struct hide {
+        struct plan *p;
+        struct view_facts *v;
+        struct error *e;
+        uint64_t seen;
+};
+
+/* The tree of the view (workspace or a read directory) that path, absolute and clean, lies strictly beneath; the
+ * innermost one. NULL: none. */
+static const char *tree_of(const struct hide *h, const char *path) {
+        const char *best = NULL;
+
+        if (h->p->workspace && path_beneath(path, h->p->workspace) && !streq(path, h->p->workspace))
+                return h->p->workspace;
+        for (size_t i = 0; i < h->v->read.n; i++) {
+                const char *t = h->v->read.items[i];
+                if (path_beneath(path, t) && !streq(path, t) && (!best || strlen(t) > strlen(best)))
+                        best = t;
+        }
+        return best;
+}
+
+static bool is_hidden(const struct hide *h, const char *root, const char *rel) {
+        for (size_t i = 0; i < h->v->n_hidden; i++)
+                if (streq(h->v->hidden[i].root, root) && path_beneath(rel, h->v->hidden[i].path))
+                        return true;
+        return false;
+}
+
+/* Records rel beneath root, or its first part that does not exist: hiding that part also hides what the host makes
+ * there later. */
+static int add_hidden(struct hide *h, const char *root, const char *rel) {
+        _cleanup_fd_ int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        _cleanup_free_ char *path = NULL;
+        _cleanup_free_ mode_t *modes = NULL;
+        struct stat st;
+        size_t depth = 0, n = 1;
+
+        if (dir < 0)
+                return error_errno(h->e, errno, "%s cannot be opened", root);
+        for (const char *s = rel; (s = strchr(s, '/')); s++)
+                n++;
+        path = strdup(rel);
+        modes = calloc(n, sizeof(mode_t));
+        if (!path || !modes)
+                return error_set(h->e, ENOMEM, "out of memory");
+        for (char *s = path; (s = strchr(s, '/')); s++) {
+                *s = 0;
+                if (fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
+                        break; /* path is cut here: this part is what gets hidden */
+                modes[depth++] = st.st_mode;
+                *s = '/';
+        }
+        if (is_hidden(h, root, path))
+                return 0;
+        if (fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) && st.st_nlink > 1) {
+                int r = strlist_addf(&h->p->notes, "%s/%s is hidden, but the file has %lu names: the others are in view if they lie in the workspace",
+                                     root, path, (unsigned long)st.st_nlink);
+                if (r < 0)
+                        return error_errno(h->e, r, "a note cannot be kept");
+        }
+        struct view_hidden *p = reallocarray(h->v->hidden, h->v->n_hidden + 1, sizeof(*p));
+        if (!p)
+                return error_set(h->e, ENOMEM, "out of memory");
+        h->v->hidden = p;
+        char *r = strdup(root);
+        if (!r)
+                return error_set(h->e, ENOMEM, "out of memory");
+        p[h->v->n_hidden++] = (struct view_hidden){.root = r, .path = TAKE_PTR(path), .modes = TAKE_PTR(modes)};
+        h->p->hidden++;
+        return 0;
+}
+
+static int refuse_mode(const struct hide *h, const char *path) {
+        error_set(h->e, ENOTSUP, "%s cannot be hidden in a workspace of mode %s", path, workspace_mode_name(h->p->mode));
+        return error_fix(h->e, "use --mode cow, where a hidden path stays hidden when the host replaces or makes it");
+}
+
+/* One absolute path. What it links to is hidden as well, so that the content has no other name in view. */
+static int hide_path(struct hide *h, const char *path) {
+        const char *tree = tree_of(h, path);
+        int r;
+
+        if (h->p->workspace && path_beneath(h->p->workspace, path)) {
+                error_set(h->e, EINVAL, "%s is to be hidden, but the workspace lies in it", path);
+                return error_fix(h->e, "hide what lies beneath the workspace, or choose another workspace");
+        }
+        if (tree && h->p->workspace && streq(tree, h->p->workspace) && h->p->mode != WORKSPACE_COW)
+                return refuse_mode(h, path);
+        if (tree)
+                r = add_hidden(h, tree, path + strlen(tree) + 1);
+        else
+                r = strlist_add(&h->v->hidden_elsewhere, path);
+        if (r < 0)
+                return h->e->errnum ? r : error_errno(h->e, r, "%s cannot be hidden", path);
+        struct stat st;
+        if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
+                _cleanup_free_ char *real = realpath(path, NULL);
+                if (real && tree_of(h, real))
+                        return hide_path(h, real);
+        }
+        return 0;
+}
+
+/* Walks beneath root (absolute) and hides what the set names. Links are not followed. */
+static int walk(struct hide *h, const struct globset *g, int parent, const char *name, const char *path,
+                const uint64_t *state, unsigned depth) {
+        size_t words = globset_words(g);
+        _cleanup_free_ uint64_t *below = calloc(words ? words : 1, sizeof(uint64_t));
+        int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r = 0;
+
+        if (!below)
+                return error_set(h->e, ENOMEM, "out of memory");
+        if (fd < 0) {
+                if (errno == EACCES || errno == ENOENT || errno == ENOTDIR || errno == ELOOP)
+                        return 0; /* the sandbox's user cannot look there either, or it is gone */
+                return error_errno(h->e, errno, "%s cannot be searched for hidden paths", path);
+        }
+        if (depth > WALK_DEPTH_MAX) {
+                close(fd);
+                return error_set(h->e, ELOOP, "%s lies too deep to be searched for hidden paths", path);
+        }
+        DIR *d = fdopendir(fd);
+        if (!d) {
+                close(fd);
+                return error_errno(h->e, errno, "%s cannot be searched for hidden paths", path);
+        }
+        for (struct dirent *e; r == 0 && (e = readdir(d));) {
+                if (streq(e->d_name, ".") || streq(e->d_name, ".."))
+                        continue;
+                if (++h->seen > HIDE_WALK_MAX) {
+                        r = error_set(h->e, E2BIG, "the search for hidden paths saw more than %u entries", HIDE_WALK_MAX);
+                        break;
+                }
+                unsigned f = globset_step(g, state, e->d_name, below, NULL);
+                if (f == 0)
+                        continue;
+                _cleanup_free_ char *child = str_printf("%s/%s", path, e->d_name);
+                if (!child)
+                        r = error_set(h->e, ENOMEM, "out of memory");
+                else if (f & GLOBSET_MATCH)
+                        r = hide_path(h, child);
+                else if (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN)
+                        r = walk(h, g, dirfd(d), e->d_name, child, below, depth + 1);
+        }
+        closedir(d);
+        return r;
+}
+
+static int walk_root(struct hide *h, const struct globset *g, const char *root) {
+        _cleanup_free_ uint64_t *state = calloc(MAX(globset_words(g), 1u), sizeof(uint64_t));
+
+        if (!state)
+                return error_set(h->e, ENOMEM, "out of memory");
+        return globset_start(g, state) & GLOBSET_BELOW ? walk(h, g, AT_FDCWD, root, root, state, 0) : 0;
+}
+
+int hide_gather(struct plan *p, const struct policy *policy, struct view_facts *v, struct error *e) {
+        struct hide h = {.p = p, .v = v, .e = e};
+        _cleanup_globset_ struct globset *relative = NULL;
+        bool any = false;
+        int r;
+
+        e->errnum = 0;
+        if (policy->hide.n == 0)
+                return 0;
+        if ((r = globset_new(&relative)) < 0)
+                return error_errno(e, r, "the hidden paths cannot be searched for");
+        for (size_t i = 0; i < policy->hide.n; i++) {
+                const char *pattern = policy->hide.items[i];
+                bool absolute = glob_is_absolute(pattern);
+                _cleanup_free_ char *path = NULL;
+
+                if (!absolute && !p->workspace) {
+                        error_set(e, EINVAL, "%s is to be hidden in the workspace, and there is none", pattern);
+                        return error_fix(e, "name it by its absolute path, or give the run a workspace");
+                }
+                if (!absolute && p->mode != WORKSPACE_COW)
+                        return refuse_mode(&h, pattern);
+                if (glob_is_literal(pattern)) {
+                        _cleanup_free_ char *plain = glob_unescape(pattern), *clean = NULL;
+                        if (!plain)
+                                return error_set(e, ENOMEM, "out of memory");
+                        /* Only what leads to the last part is resolved: a link is hidden by its own name, too. */
+                        _cleanup_free_ char *joined = absolute ? strdup(plain) : str_printf("%s/%s", p->workspace, plain);
+                        if (!joined || !(clean = path_clean(joined)))
+                                return error_set(e, ENOMEM, "out of memory");
+                        char *slash = strrchr(clean, '/');
+                        if (!slash || !slash[1] || streq(slash, "/.."))
+                                return error_set(e, EINVAL, "%s names nothing that could be hidden", pattern);
+                        _cleanup_free_ char *head = strndup(clean, (size_t)(slash - clean)), *dir = NULL;
+                        if (!head || (r = host_resolve(head[0] ? head : "/", "/", p->home, &dir, e)) < 0)
+                                return head ? r : error_set(e, ENOMEM, "out of memory");
+                        path = str_printf("%s/%s", streq(dir, "/") ? "" : dir, slash + 1);
+                        if (!path)
+                                return error_set(e, ENOMEM, "out of memory");
+                        if ((r = hide_path(&h, path)) < 0)
+                                return r;
+                } else if (!absolute) {
+                        any = true;
+                        if ((r = globset_add(relative, pattern)) < 0)
+                                return error_errno(e, r, "%s cannot be hidden", pattern);
+                } else {
+                        /* An absolute glob: one walk from the directory that its literal part names. */
+                        _cleanup_free_ char *base = NULL, *real = NULL;
+                        _cleanup_globset_ struct globset *g = NULL;
+                        const char *rest;
+                        if ((r = glob_split(pattern, &base, &rest)) < 0)
+                                return error_errno(e, r, "%s cannot be hidden", pattern);
+                        if ((r = host_resolve(base, "/", p->home, &real, e)) < 0)
+                                return r;
+                        if ((r = globset_new(&g)) < 0 || (r = globset_add(g, rest)) < 0)
+                                return error_errno(e, r, "%s cannot be hidden", pattern);
+                        if ((r = walk_root(&h, g, real)) < 0)
+                                return r;
+                }
+        }
+        return any ? walk_root(&h, relative, p->workspace) : 0;
+}

@@ -1,0 +1,333 @@
+/* Facts about the host, see host.h. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mountinfo.h"
+#include "svc/hide.h"
+#include "svc/host.h"
+
+/* Ids for sandboxes run by root: 4,096 ranges of 65,536 in 0x70000000-0x7fffffff, which systemd's list of uses
+ * (UIDS-GIDS) leaves unassigned and no distribution's subuid default reaches. */
+#define RANGE_BASE 0x70000000u
+#define RANGE_SIZE 65536u
+#define RANGE_COUNT 4096u
+#define RANGE_FILE "/run/belljar/ids"
+/* Of the range: the agent as it sees itself, and init. */
+#define AGENT_UID 10001u
+#define INIT_UID 65533u
+
+void host_clear(struct host *h) {
+        free(h->home);
+        view_facts_clear(&h->view);
+        *h = (struct host){};
+}
+
+char *host_home(void) {
+        const char *home = getenv("HOME");
+        struct stat st;
+
+        if (home && home[0] == '/' && stat(home, &st) == 0 && S_ISDIR(st.st_mode))
+                return realpath(home, NULL);
+        /* Read directly: a static program has no name service. */
+        FILE *f = fopen("/etc/passwd", "re");
+        char *found = NULL;
+        if (f) {
+                for (struct passwd *pw; !found && (pw = fgetpwent(f));)
+                        if (pw->pw_uid == getuid() && pw->pw_dir[0] == '/' && stat(pw->pw_dir, &st) == 0)
+                                found = realpath(pw->pw_dir, NULL);
+                fclose(f);
+        }
+        return found ? found : strdup("/");
+}
+
+uint64_t host_memory(void) {
+        struct sysinfo si;
+        return sysinfo(&si) < 0 ? 0 : (uint64_t)si.totalram * si.mem_unit;
+}
+
+int host_resolve(const char *path, const char *base, const char *home, char **ret, struct error *e) {
+        _cleanup_free_ char *joined = NULL, *clean = NULL, *real = NULL;
+        const char *rest;
+
+        if (streq(path, "~"))
+                joined = strdup(home);
+        else if ((rest = str_after(path, "~/")))
+                joined = str_printf("%s/%s", home, rest);
+        else if (path[0] == '~')
+                return error_set(e, EINVAL, "%s: another user's home cannot be named by ~; write the path", path);
+        else if (path[0] == '/')
+                joined = strdup(path);
+        else
+                joined = str_printf("%s/%s", base, path);
+        if (!joined || !(clean = path_clean(joined)))
+                return error_set(e, ENOMEM, "out of memory");
+        /* Links are resolved as far as the path exists; what does not exist has none. */
+        real = realpath(clean, NULL);
+        if (!real && (errno == ENOENT || errno == ENOTDIR || errno == EACCES)) {
+                _cleanup_free_ char *head = strdup(clean);
+                if (!head)
+                        return error_set(e, ENOMEM, "out of memory");
+                for (char *cut; !real && (cut = strrchr(head, '/'));) {
+                        *cut = 0;
+                        _cleanup_free_ char *r = realpath(head[0] ? head : "/", NULL);
+                        if (r)
+                                real = str_printf("%s%s", streq(r, "/") ? "" : r, clean + (cut - head));
+                }
+                if (real && path_has_dotdot(real))
+                        return error_set(e, EINVAL, "%s goes through \"..\" beneath a path that does not exist", path);
+        }
+        if (!real)
+                return error_errno(e, errno ? errno : ENOMEM, "%s cannot be resolved", path);
+        *ret = TAKE_PTR(real);
+        return 0;
+}
+
+/* A range of host ids that no other live sandbox has: a lock on one byte of a file, by an open file description that
+ * the supervisor holds, so that it is free again when the supervisor is gone, however it went. */
+static int take_range(uid_t *ret_base, int *ret_lock, struct error *e) {
+        unsigned start;
+        int r = mkdir_parents("/run/belljar", 0700);
+
+        if (r < 0)
+                return error_errno(e, r, "/run/belljar cannot be made");
+        if (getrandom(&start, sizeof(start), 0) != sizeof(start))
+                return error_set(e, EIO, "no random number can be had");
+        _cleanup_fd_ int fd = open(RANGE_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0)
+                return error_errno(e, errno, "%s cannot be made", RANGE_FILE);
+        for (unsigned i = 0; i < RANGE_COUNT; i++) {
+                unsigned slot = (start + i) % RANGE_COUNT;
+                struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = slot, .l_len = 1};
+                if (fcntl(fd, F_OFD_SETLK, &l) == 0) {
+                        *ret_base = RANGE_BASE + slot * RANGE_SIZE;
+                        *ret_lock = TAKE_FD(fd);
+                        return 0;
+                }
+        }
+        return error_set(e, EAGAIN, "all %u ranges of user ids are in use by sandboxes", RANGE_COUNT);
+}
+
+/* Lines of a map in which the ids a and b change places, all others up to RANGE_SIZE stay: "inside outside count". */
+static char *swapped_map(unsigned a, unsigned b) {
+        _cleanup_strbuf_ struct strbuf m = {};
+        unsigned lo = MIN(a, b), hi = MAX(a, b);
+
+        if (lo == hi)
+                return str_printf("0 0 %u\n", RANGE_SIZE);
+        if (lo > 0)
+                strbuf_printf(&m, "0 0 %u\n", lo);
+        strbuf_printf(&m, "%u %u 1\n", lo, hi);
+        if (hi > lo + 1)
+                strbuf_printf(&m, "%u %u %u\n", lo + 1, lo + 1, hi - lo - 1);
+        strbuf_printf(&m, "%u %u 1\n", hi, lo);
+        if (hi + 1 < RANGE_SIZE)
+                strbuf_printf(&m, "%u %u %u\n", hi + 1, hi + 1, RANGE_SIZE - hi - 1);
+        return strbuf_take(&m);
+}
+
+int host_plan_ids(struct plan *p, uid_t workspace_uid, gid_t workspace_gid, int *ret_lock, struct error *e) {
+        struct plan_ids *ids = &p->ids;
+        uid_t uid = geteuid();
+        gid_t gid = getegid();
+
+        if (uid != 0) {
+                *ids = (struct plan_ids){.single = true, .outer_uid = uid, .outer_gid = gid, .inner_uid = uid,
+                                         .inner_gid = gid, .init_uid = uid, .host_uid = uid, .host_gid = gid};
+                ids->outer_uid_map = str_printf("%u %u 1\n", uid, uid);
+                ids->outer_gid_map = str_printf("%u %u 1\n", gid, gid);
+                ids->inner_uid_map = str_printf("%u %u 1\n", uid, uid);
+                ids->inner_gid_map = str_printf("%u %u 1\n", gid, gid);
+                *ret_lock = -1;
+        } else {
+                uid_t base = 0;
+                int r = take_range(&base, ret_lock, e);
+                if (r < 0)
+                        return r;
+                /* The owner of the workspace appears inside as the agent, by a swap of two ids in the inner map; on
+                 * the host both are ids of the range. Host uid 0 is mapped nowhere. */
+                uid_t owner = workspace_uid < INIT_UID ? workspace_uid : AGENT_UID;
+                gid_t group = workspace_gid < INIT_UID ? workspace_gid : AGENT_UID;
+                *ids = (struct plan_ids){.root = true, .uid_base = base, .outer_uid = owner, .outer_gid = group,
+                                         .inner_uid = AGENT_UID, .inner_gid = AGENT_UID, .init_uid = INIT_UID,
+                                         .host_uid = base + owner, .host_gid = base + group};
+                ids->outer_uid_map = str_printf("0 %u %u\n", base, RANGE_SIZE);
+                ids->outer_gid_map = str_printf("0 %u %u\n", base, RANGE_SIZE);
+                ids->inner_uid_map = swapped_map(AGENT_UID, owner);
+                ids->inner_gid_map = swapped_map(AGENT_UID, group);
+        }
+        if (!ids->outer_uid_map || !ids->outer_gid_map || !ids->inner_uid_map || !ids->inner_gid_map)
+                return error_set(e, ENOMEM, "out of memory");
+        return 0;
+}
+
+static int gather_root(struct view_facts *v) {
+        DIR *d = opendir("/");
+        size_t cap = 0;
+        int r = 0;
+
+        if (!d)
+                return -errno;
+        for (struct dirent *e; r == 0 && (e = readdir(d));) {
+                char link[4096];
+                if (e->d_name[0] == '.' || (e->d_type != DT_DIR && e->d_type != DT_LNK))
+                        continue;
+                if (v->n_root == cap) {
+                        cap = MAX(cap * 2, 32u);
+                        struct view_root_entry *p = reallocarray(v->root, cap, sizeof(*p));
+                        if (!p) {
+                                r = -ENOMEM;
+                                break;
+                        }
+                        v->root = p;
+                }
+                struct view_root_entry *x = &v->root[v->n_root];
+                *x = (struct view_root_entry){.name = strdup(e->d_name)};
+                if (!x->name) {
+                        r = -ENOMEM;
+                        break;
+                }
+                v->n_root++;
+                if (e->d_type == DT_LNK) {
+                        ssize_t n = readlinkat(dirfd(d), e->d_name, link, sizeof(link) - 1);
+                        if (n < 0)
+                                continue;
+                        link[n] = 0;
+                        x->link = strdup(link);
+                        if (!x->link)
+                                r = -ENOMEM;
+                }
+        }
+        closedir(d);
+        return r;
+}
+
+static int gather_devices(struct view_facts *v) {
+        static const char *const names[] = {"null", "zero", "full", "random", "urandom", "tty"};
+        _cleanup_fd_ int dev = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        int r;
+
+        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+                struct stat st;
+                if (fstatat(dev, names[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISCHR(st.st_mode) &&
+                    (r = strlist_add(&v->devices, names[i])) < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int gather_mounts(struct view_facts *v) {
+        _cleanup_free_ char *text = NULL;
+        struct mountinfo *m = NULL;
+        size_t n;
+        int r = file_read(AT_FDCWD, "/proc/self/mountinfo", 64u << 20, &text, NULL);
+
+        if (r < 0)
+                return r;
+        r = mountinfo_parse(text, &m, &n);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; r == 0 && i < n; i++)
+                r = strlist_add(&v->mounts, m[i].target);
+        free(m);
+        return r;
+}
+
+/* Sockets that listen at a path, from /proc/net/unix (proc_net(5)): flags have __SO_ACCEPTCON (0x10000). Sockets of
+ * other network namespaces are not listed. */
+static int gather_sockets(struct view_facts *v) {
+        _cleanup_free_ char *text = NULL;
+        int r = file_read(AT_FDCWD, "/proc/net/unix", 16u << 20, &text, NULL);
+
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        for (char *line = text, *next; line && *line; line = next) {
+                unsigned flags;
+                int at = 0;
+                next = strchr(line, '\n');
+                if (next)
+                        *next++ = 0;
+                if (sscanf(line, "%*[^:]: %*x %*x %x %*x %*x %*u %n", &flags, &at) != 1 || at == 0 ||
+                    !(flags & 0x10000) || line[at] != '/')
+                        continue;
+                if ((r = strlist_add(&v->sockets, line + at)) < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int compare_paths(const void *a, const void *b) {
+        return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int gather_read(struct plan *p, const struct policy *policy, struct host *h, struct error *e) {
+        struct view_facts *v = &h->view;
+        int r;
+
+        for (size_t i = 0; i < policy->read.n; i++) {
+                struct stat st;
+                const char *path = policy->read.items[i];
+                if (stat(path, &st) < 0) {
+                        error_errno(e, errno, "%s is to be read but cannot be found", path);
+                        return error_fix(e, "correct or remove it under files: read, or --read");
+                }
+                if (streq(path, "/") || path_beneath("/proc", path) || path_beneath(path, "/proc") ||
+                    path_beneath(path, "/sys") || path_beneath(path, "/dev")) {
+                        error_set(e, EINVAL, "%s cannot be opened to the sandbox", path);
+                        return error_fix(e, "name the directories that are needed");
+                }
+                if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+                        return error_set(e, EINVAL, "%s is neither a directory nor a regular file", path);
+                if (p->workspace && path_beneath(path, p->workspace))
+                        continue; /* seen anyway */
+                if (strlist_has(&v->read, path))
+                        continue;
+                if ((r = strlist_add(&v->read, path)) < 0 ||
+                    (!S_ISDIR(st.st_mode) && (r = strlist_add(&v->read_files, path)) < 0))
+                        return error_errno(e, r, "the paths to be read cannot be listed");
+        }
+        if (v->read.n > 1) /* a directory before what lies beneath it */
+                qsort(v->read.items, v->read.n, sizeof(char *), compare_paths);
+        return 0;
+}
+
+static int refuse_mounts(const struct plan *p, const struct view_facts *v, struct error *e) {
+        for (size_t i = 0; i < v->mounts.n; i++)
+                if (path_beneath(v->mounts.items[i], p->workspace) && !streq(v->mounts.items[i], p->workspace)) {
+                        error_set(e, EXDEV, "another file system is mounted beneath the workspace, at %s", v->mounts.items[i]);
+                        return error_fix(e, "unmount it, or choose a workspace that does not hold it (--workspace DIR)");
+                }
+        return 0;
+}
+
+/* Run by root: the agent's user is in no file of the host. */
+static int add_agent_user(const struct plan *p, struct view_facts *v) {
+        _cleanup_free_ char *passwd = NULL, *group = NULL;
+        (void)!file_read(AT_FDCWD, "/etc/passwd", 1u << 20, &passwd, NULL);
+        (void)!file_read(AT_FDCWD, "/etc/group", 1u << 20, &group, NULL);
+        v->passwd = str_printf("%sagent:x:%u:%u:agent:%s:/bin/sh\n", passwd ? passwd : "", (unsigned)p->ids.inner_uid,
+                               (unsigned)p->ids.inner_gid, p->home);
+        v->group = str_printf("%sagent:x:%u:\n", group ? group : "", (unsigned)p->ids.inner_gid);
+        return v->passwd && v->group ? 0 : -ENOMEM;
+}
+
+int host_gather(struct plan *p, const struct policy *policy, struct host *h, struct error *e) {
+        struct view_facts *v = &h->view;
+        int r;
+
+        v->sysfs = v->proc = true;
+        if ((r = gather_root(v)) < 0 || (r = gather_devices(v)) < 0 || (r = gather_mounts(v)) < 0 ||
+            (r = gather_sockets(v)) < 0 || (p->ids.root && (r = add_agent_user(p, v)) < 0))
+                return error_errno(e, r, "the host cannot be looked at");
+        if (p->workspace && (r = refuse_mounts(p, v, e)) < 0)
+                return r;
+        if ((r = gather_read(p, policy, h, e)) < 0)
+                return r;
+        return hide_gather(p, policy, v, e);
+}

@@ -1,0 +1,28 @@
+/* What a plan needs to know of this host: gathered once, before anything is done. */
+#pragma once
+
+#include "base/error.h"
+#include "model/plan.h"
+#include "model/policy.h"
+
+struct host {
+        uid_t uid;
+        gid_t gid;
+        char *home;           /* the caller's, absolute and real; "/" when there is none */
+        struct view_facts view;
+};
+void host_clear(struct host *h);
+#define _cleanup_host_ _cleanup_(host_clear)
+
+/* ids of the plan: root: a range of its own beneath a lock that *ret_lock holds (else -1). */
+int host_plan_ids(struct plan *p, uid_t workspace_uid, gid_t workspace_gid, int *ret_lock, struct error *e) _must_check_;
+/* Everything for view_plan; needs p->workspace, mode, home and ids. Refuses what cannot be held, by name: mounts beneath
+ * the workspace, hides in a mode other than cow. */
+int host_gather(struct plan *p, const struct policy *policy, struct host *ret, struct error *e) _must_check_;
+/* A path of a policy: "~" and "~/x" by home, relative ones by base, cleaned, links resolved as far as it exists.
+ * Allocated. */
+int host_resolve(const char *path, const char *base, const char *home, char **ret, struct error *e) _must_check_;
+/* The caller's home: $HOME where it is absolute and a directory, else that of /etc/passwd. Allocated. */
+char *host_home(void);
+/* Bytes of memory of this host; 0: unknown. */
+uint64_t host_memory(void);

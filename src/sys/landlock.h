@@ -1,0 +1,19 @@
+/* Landlock rulesets (landlock(7)) by raw system calls: what a domain may do beneath which directories. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/macros.h"
+#include "base/use.h"
+
+/* The kernel's ABI version, or 0 where Landlock is not built in or not enabled. */
+int landlock_abi(void);
+
+/* A ruleset that handles every file right, and, from ABI 6, scopes signals and abstract sockets to the domain. */
+int landlock_new(int abi) _must_check_;
+/* Allows `use` (enum tree_use) beneath fd (a directory) or on it (anything else). */
+int landlock_allow(int ruleset, int abi, int fd, unsigned use) _must_check_;
+/* The same for a path, following links; a missing path is no error. */
+int landlock_allow_path(int ruleset, int abi, const char *path, unsigned use) _must_check_;
+/* Puts the ruleset in force for the calling thread, which needs no_new_privs: for Belljar's own roles. */
+int landlock_restrict(int ruleset) _must_check_;

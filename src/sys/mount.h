@@ -1,0 +1,29 @@
+/* Mounts by the file-descriptor API (fsopen(2), open_tree(2), move_mount(2), mount_setattr(2): Linux 5.2 and 5.12). No
+ * path is resolved twice: a tree is opened once and attached by its fd. All return an fd or 0, or a negative errno. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/mount.h>
+
+#include "base/macros.h"
+
+/* One option of a file system: flag (value NULL) or key=value. */
+struct mount_option {
+        const char *key, *value;
+};
+
+/* A detached clone of the mount at path (with all beneath when recursive). path is not followed if it is a link. */
+int mount_clone(int dirfd, const char *path, bool recursive) _must_check_;
+/* A detached new file system; attributes are MOUNT_ATTR_*. On failure *ret_why (optional, at least 256 bytes) gets the
+ * kernel's own message, if it gave one. */
+int mount_new(const char *fstype, const struct mount_option *options, unsigned n, uint64_t attributes,
+              char *ret_why) _must_check_;
+/* Sets and clears MOUNT_ATTR_* on a (detached) mount. */
+int mount_attr(int fd, bool recursive, uint64_t set, uint64_t clear) _must_check_;
+/* Maps the mount's ids through a user namespace. */
+int mount_idmap(int fd, bool recursive, int userns_fd) _must_check_;
+/* Attaches a detached mount at path beneath dirfd. */
+int mount_attach(int fd, int dirfd, const char *path) _must_check_;
+/* Makes root the root of this mount namespace and lets go of the old one. root must be a mount point. */
+int mount_pivot(const char *root) _must_check_;

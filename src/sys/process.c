@@ -1,0 +1,136 @@
+/* Processes, see process.h. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "sys/process.h"
+
+#define TREE_MAX_DEPTH 512 /* a chain of parents longer than this is not followed further */
+
+pid_t process_clone(uint64_t flags, int cgroup_fd, int *ret_pidfd) {
+        int pidfd = -1;
+        struct clone_args a = {
+                .flags = flags | CLONE_PIDFD | (cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0),
+                .pidfd = (uint64_t)(uintptr_t)&pidfd,
+                .exit_signal = SIGCHLD,
+                .cgroup = cgroup_fd >= 0 ? (uint64_t)cgroup_fd : 0,
+        };
+        long pid = syscall(SYS_clone3, &a, sizeof(a));
+        if (pid < 0)
+                return -errno;
+        if (pid > 0)
+                *ret_pidfd = pidfd;
+        return (pid_t)pid;
+}
+
+int process_map_ids(pid_t pid, const char *uid_map, const char *gid_map, int setgroups_deny) {
+        char dir[40];
+        int r;
+
+        if (pid == 0)
+                snprintf(dir, sizeof(dir), "/proc/self");
+        else
+                snprintf(dir, sizeof(dir), "/proc/%d", (int)pid);
+        _cleanup_fd_ int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        if (setgroups_deny && (r = file_poke(fd, "setgroups", "deny")) < 0)
+                return r;
+        r = file_poke(fd, "uid_map", uid_map);
+        if (r < 0)
+                return r;
+        return file_poke(fd, "gid_map", gid_map);
+}
+
+int process_keep_caps(uint64_t caps) {
+        struct __user_cap_header_struct h = {.version = _LINUX_CAPABILITY_VERSION_3};
+        struct __user_cap_data_struct d[2] = {
+                {.effective = (uint32_t)caps, .permitted = (uint32_t)caps, .inheritable = (uint32_t)caps},
+                {.effective = (uint32_t)(caps >> 32), .permitted = (uint32_t)(caps >> 32),
+                 .inheritable = (uint32_t)(caps >> 32)},
+        };
+        for (int c = 0; c < 64; c++)
+                if (!(caps >> c & 1) && prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0 && errno == EINVAL)
+                        break;
+        if (syscall(SYS_capset, &h, d) < 0)
+                return -errno;
+        if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+                return -errno;
+        for (int c = 0; c < 64; c++)
+                if ((caps >> c & 1) && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, c, 0, 0) < 0)
+                        return -errno;
+        return 0;
+}
+
+int process_signal(int pidfd, int sig) {
+        return syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0) < 0 ? -errno : 0;
+}
+
+/* The children of a process, over all its threads; NULL-safe for a process that is gone. Calls fn for each. */
+static int each_child(pid_t pid, int depth, int (*fn)(pid_t, int, void *), void *data) {
+        char path[64];
+        int r = 0;
+
+        snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+        DIR *d = opendir(path);
+        if (!d)
+                return 0;
+        for (struct dirent *e; r == 0 && (e = readdir(d));) {
+                _cleanup_free_ char *text = NULL;
+                char name[300];
+                if (e->d_name[0] == '.')
+                        continue;
+                snprintf(name, sizeof(name), "%s/children", e->d_name);
+                if (file_read(dirfd(d), name, 1u << 20, &text, NULL) < 0)
+                        continue;
+                for (char *p = text, *end; r == 0; p = end) {
+                        long child = strtol(p, &end, 10);
+                        if (end == p)
+                                break;
+                        r = fn((pid_t)child, depth, data);
+                }
+        }
+        closedir(d);
+        return r;
+}
+
+static int usage_of(pid_t pid, int depth, void *data) {
+        struct process_usage *u = data;
+        _cleanup_free_ char *stat = NULL;
+        char path[40];
+        unsigned long long utime = 0, stime = 0, cutime = 0, cstime = 0;
+        long threads = 0;
+        unsigned long long rss = 0;
+
+        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+        if (file_read(AT_FDCWD, path, 8192, &stat, NULL) < 0)
+                return 0;
+        /* proc_pid_stat(5): the name may hold anything but ends at the last ')'. Fields 14-17, 20 and 24. */
+        char *p = strrchr(stat, ')');
+        if (!p || sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d %ld %*d %*u %*u %llu",
+                         &utime, &stime, &cutime, &cstime, &threads, &rss) != 6)
+                return 0;
+        u->processes++;
+        u->threads += (unsigned)threads;
+        u->resident += rss * (uint64_t)sysconf(_SC_PAGESIZE);
+        u->cpu_ms += (utime + stime + cutime + cstime) * 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
+        return depth < TREE_MAX_DEPTH ? each_child(pid, depth + 1, usage_of, data) : 0;
+}
+
+int process_tree_usage(pid_t root, struct process_usage *ret) {
+        struct process_usage u = {};
+        int r = usage_of(root, 0, &u);
+        if (r < 0)
+                return r;
+        *ret = u;
+        return 0;
+}
