@@ -26,23 +26,23 @@ static bool want_colour(void) {
 }
 
 int doctor_run(bool json, const char *state_dir) {
+        static struct doctor_report report; /* about 30 KB; this runs once a process */
         struct host_facts facts;
         struct error e = {};
         _cleanup_free_ char *dir = state_dir ? strdup(state_dir) : default_state_dir();
-        _cleanup_free_ struct doctor_report *report = malloc(sizeof(*report));
 
-        int r = dir && report ? probe_host(dir, &facts) : -ENOMEM;
+        int r = dir ? probe_host(dir, &facts) : -ENOMEM;
         if (r < 0) {
                 (void)error_errno(&e, -r, "cannot look at this host");
                 error_print(&e);
                 return EXIT_OWN_FAILURE;
         }
-        doctor_judge(&facts, report);
-        _cleanup_free_ char *out = json ? doctor_json(&facts, report) : doctor_text(&facts, report, want_colour());
+        doctor_judge(&facts, &report);
+        _cleanup_free_ char *out = json ? doctor_json(&facts, &report) : doctor_text(&facts, &report, want_colour());
         if (!out || fputs(out, stdout) == EOF || fflush(stdout) == EOF) {
                 (void)error_errno(&e, out ? errno : ENOMEM, "cannot print the report");
                 error_print(&e);
                 return EXIT_OWN_FAILURE;
         }
-        return report->ok ? 0 : 1;
+        return report.ok ? 0 : 1;
 }
