@@ -148,7 +148,10 @@ static int set_limit(struct policy *p, const struct policy_key *k, const char *t
         }
         switch (k->type) {
         case KEY_SIZE:
-                r = parse_size(text, &v);
+                /* parse_size counts in millionths and so ends at 16 TiB of bare bytes. */
+                r = parse_u64(text, &v);
+                if (r == -EINVAL)
+                        r = parse_size(text, &v);
                 break;
         case KEY_CPU:
                 r = parse_cpu(text, &v);

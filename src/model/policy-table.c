@@ -10,7 +10,7 @@ const char *const workspace_mode_choices[] = {"cow", "rw", "ro", NULL};
 
 #define FIELD(f) .field = offsetof(struct policy, f)
 #define KIB 1024ull
-#define LARGEST_SIZE (1ull << 60)
+#define LARGEST_SIZE (1ull << 50)
 #define LARGEST_TIME (3650ull * 86400000) /* ten years; far below where timers overflow */
 
 const struct policy_key policy_keys[] = {

@@ -192,7 +192,7 @@ TEST(files) {
 
 TEST(limits) {
         REFUSED("limits: {memory: 2GB}\n", ":2:18: limits.memory: \"2GB\" is not a size", "2GiB");
-        OUT_OF_RANGE("limits: {memory: 4095KiB}\n", "out of range", "from 4 MiB to 1 EiB");
+        OUT_OF_RANGE("limits: {memory: 4095KiB}\n", "out of range", "from 4 MiB to 1 PiB");
         REFUSED("limits: {memory: 2EiB}\n", "not a size", "");
         OUT_OF_RANGE("limits: {memory: 99999999999999999999999}\n", "out of range", "");
         REFUSED("limits: {memory: -1}\n", "not a size", "");
@@ -204,6 +204,8 @@ TEST(limits) {
         REFUSED("limits: {memory: }\n", "limits.memory has no value", "");
         REFUSED("limits: {memory: ''}\n", "not a size", "");
         REFUSED("limits: {memory: unlimited}\n", "not a size", "");
+        OUT_OF_RANGE("limits: {memory: 1125899906842625}\n", "out of range", "");
+        OUT_OF_RANGE("limits: {memory: 1025TiB}\n", "out of range", "");
         OUT_OF_RANGE("limits: {cpu: 0.009}\n", "out of range", "from 0.01 to 1024");
         OUT_OF_RANGE("limits: {cpu: 1025}\n", "out of range", "");
         OUT_OF_RANGE("limits: {cpu: 0.0}\n", "0 is not a limit", "");
@@ -231,6 +233,8 @@ TEST(limits) {
               p->limits.idle.value == 100);
         _cleanup_policy_ struct policy *q = accepted("version: 1\nlimits: {memory: '4194304', cpu: '1024', pids: '1'}\n");
         check(q->limits.memory.value == 4194304 && q->limits.cpu.value == 1024000 && q->limits.pids.value == 1);
+        _cleanup_policy_ struct policy *big = accepted("version: 1\nlimits: {memory: 1125899906842624, disk: 1024TiB, time: 3650d}\n");
+        check(big->limits.memory.value == 1ull << 50 && big->limits.disk.value == 1ull << 50);
         _cleanup_policy_ struct policy *s = accepted("version: 1\nlimits: {}\n");
         check(s->limits.pids.origin == LIMIT_DEFAULT);
 }
