@@ -44,6 +44,7 @@ struct level {
         int upper, lower, hide; /* -1: there is none, or it is closed */
         bool closed;
         bool has_upper, has_lower, has_hide;
+        bool hides; /* a path of the list of hidden ones lies beneath */
         bool opaque; /* what lies below does not shine through */
         bool marks;  /* the directory says that it may hold whiteouts by xattr */
         ssize_t self;  /* this directory's own change, -1: none */
@@ -64,6 +65,8 @@ struct walk {
         struct strbuf path;
         uint64_t entries, memory, compared, visits;
         dev_t upper_dev;
+        char **hidden; /* sorted; the strings are the caller's */
+        size_t n_hidden;
         char *buf; /* 2 * CHUNK */
         struct error *e;
 };
@@ -322,11 +325,56 @@ static enum same compare(struct walk *w, int ufd, int lfd, const char *name, off
         return r;
 }
 
+/* ---- what was hidden ---- */
+
+static int by_string(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+/* What the list of hidden paths says of a name in the current directory: itself, or something beneath it. */
+static int look_hidden(struct walk *w, const char *name, bool *ret_itself, bool *ret_beneath) {
+        _cleanup_strbuf_ struct strbuf p = {};
+        size_t lo = 0, hi = w->n_hidden;
+
+        strbuf_puts(&p, w->path.data ?: "");
+        if (p.len > 0)
+                strbuf_puts(&p, "/");
+        strbuf_puts(&p, name);
+        if (p.failed)
+                return -ENOMEM;
+        *ret_itself = w->n_hidden > 0 && bsearch(&p.data, w->hidden, w->n_hidden, sizeof(*w->hidden), by_string);
+        strbuf_puts(&p, "/");
+        if (p.failed)
+                return -ENOMEM;
+        while (lo < hi) { /* the first that is not below "PATH/" */
+                size_t mid = lo + (hi - lo) / 2;
+                if (strcmp(w->hidden[mid], p.data) < 0)
+                        lo = mid + 1;
+                else
+                        hi = mid;
+        }
+        *ret_beneath = lo < w->n_hidden && str_after(w->hidden[lo], p.data);
+        return 0;
+}
+
+static int hidden_sort(struct walk *w) {
+        const struct strlist *l = w->s->hidden;
+
+        if (!l || l->n == 0)
+                return 0;
+        w->hidden = reallocarray(NULL, l->n, sizeof(*w->hidden));
+        if (!w->hidden)
+                return -ENOMEM;
+        memcpy(w->hidden, l->items, l->n * sizeof(*w->hidden));
+        w->n_hidden = l->n;
+        qsort(w->hidden, w->n_hidden, sizeof(*w->hidden), by_string);
+        return 0;
+}
+
 /* What the workspace has at a name, as the run saw it. */
 struct below {
         bool there;    /* and not hidden */
         bool hidden;   /* there on the host, hidden from the run */
         bool hide_dir; /* the whiteout layer has a directory of that name */
+        bool hides;    /* the list has something beneath it */
         struct stat st;
 };
 
@@ -349,6 +397,16 @@ static int look_below(struct walk *w, const struct level *l, const char *name, s
                         b.there = false;
                 } else if (S_ISDIR(h.st_mode))
                         b.hide_dir = true;
+        }
+        if (l->hides) {
+                bool itself;
+                int r = look_hidden(w, name, &itself, &b.hides);
+                if (r < 0)
+                        return r;
+                if (itself) {
+                        b.hidden = b.hidden || b.there;
+                        b.there = false;
+                }
         }
         *ret = b;
         return 0;
@@ -719,6 +777,7 @@ static int enter(struct walk *w, struct level *parent, const struct pending *dir
                 }
                 l.has_lower = true;
                 l.has_hide = b.hide_dir;
+                l.hides = b.hides;
         }
         if (!l.has_upper && !l.has_lower)
                 return 0;
@@ -770,6 +829,7 @@ static int walk_run(struct walk *w) {
                 level_close(&root);
                 return error_errno(w->e, -r, "cannot open the layers of the run");
         }
+        root.hides = w->n_hidden > 0;
         w->upper_dev = root.dev = st.st_dev;
         root.ino = st.st_ino;
         r = push(w, &root);
@@ -803,11 +863,14 @@ static int walk_all(struct walk *w, const struct change_caps *def) {
         };
         w->path.max = 16u << 20;
         w->buf = malloc(2 * CHUNK);
-        int r = w->buf ? walk_run(w) : -ENOMEM;
+        int r = w->buf ? hidden_sort(w) : -ENOMEM;
+        if (r >= 0)
+                r = walk_run(w);
         while (w->n > 0)
                 pop(w);
         free(w->levels);
         free(w->buf);
+        free(w->hidden);
         strbuf_clear(&w->path);
         if (r == -ENOMEM)
                 error_set(w->e, ENOMEM, "out of memory while reading the changes");
@@ -880,6 +943,41 @@ int changes_summary(const struct changes_source *s, struct changes_summary *ret,
                 }
         }
         *ret = sum;
+        return 0;
+}
+
+static bool is_hidden_path(const char *p) { return *p && *p != '/' && !path_has_dotdot(p); }
+
+int changes_hidden_write(int state_fd, const struct strlist *hidden) {
+        _cleanup_strbuf_ struct strbuf b = {};
+
+        for (size_t i = 0; i < hidden->n; i++) {
+                if (!is_hidden_path(hidden->items[i]))
+                        return -EINVAL;
+                strbuf_add(&b, hidden->items[i], strlen(hidden->items[i]) + 1);
+        }
+        if (b.failed)
+                return -ENOMEM;
+        return file_replace(state_fd, "hidden", b.data ?: "", b.len, 0600);
+}
+
+int changes_hidden_read(int state_fd, struct strlist *ret) {
+        _cleanup_strlist_ struct strlist l = {};
+        _cleanup_free_ char *text = NULL;
+        size_t n = 0;
+
+        int r = file_read(state_fd, "hidden", 64u << 20, &text, &n);
+        if (r < 0 && r != -ENOENT)
+                return r;
+        for (size_t i = 0; i < n; i += strlen(text + i) + 1) { /* text ends in one NUL more */
+                if (!is_hidden_path(text + i) || i + strlen(text + i) >= n)
+                        return -EINVAL;
+                r = strlist_add(&l, text + i);
+                if (r < 0)
+                        return r;
+        }
+        *ret = l;
+        l = (struct strlist){};
         return 0;
 }
 

@@ -68,7 +68,8 @@ struct change_caps {
 struct changes_source {
         int upper_fd; /* directory fds; upper_fd -1: no upper layer, hence no changes */
         int lower_fd; /* may be O_PATH */
-        int hide_fd;  /* the whiteout layer between them, -1: none */
+        int hide_fd;  /* the whiteout layer between them, where it still exists; -1: none */
+        const struct strlist *hidden; /* what such a layer hid, relative to the workspace, in any order; may be NULL */
         bool trusted; /* mounted by real root without userxattr: trusted.overlay.* counts and user.overlay.* does not */
         bool expand;  /* list what a directory that went away held, entry by entry */
         struct change_ids ids;
@@ -98,6 +99,12 @@ struct changes_summary {
 /* For the line at the end of a run. An upper layer without entries costs one getdents. Beyond a cap it stops and
  * says so instead of failing. */
 int changes_summary(const struct changes_source *s, struct changes_summary *ret, struct error *e) _must_check_;
+
+/* The hidden paths of a run in its state directory ("hidden": each path followed by a NUL), for the time when the layer
+ * is gone. Write it before the run starts; reading one that is not there gives an empty list. -EINVAL: a path that is
+ * absolute, empty or has a ".." part. */
+int changes_hidden_write(int state_fd, const struct strlist *hidden) _must_check_;
+int changes_hidden_read(int state_fd, struct strlist *ret) _must_check_;
 
 /* A run may leave files and directories of mode 000, which bind their owner too. For an ordinary user: enters a user
  * namespace of one's own, in which one's modes do not bind; nothing is changed and nothing is gained that chmod would

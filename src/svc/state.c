@@ -129,6 +129,17 @@ int state_read(int dir, const char *name, json_t **ret) {
         return 0;
 }
 
+json_t *state_status(int dir) {
+        json_t *started = NULL, *ended = NULL;
+
+        if (state_read(dir, "started.json", &started) < 0)
+                started = json_object();
+        if (state_read(dir, "ended.json", &ended) == 0)
+                json_object_update(started, ended);
+        json_decref(ended);
+        return started;
+}
+
 static int open_one(int rootfd, const char *id, struct state *ret) {
         struct state s = {.dir = -EBADF, .lock = -EBADF};
         s.dir = openat(rootfd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -291,7 +302,6 @@ int state_find(const char *root, const char *which, const char *cwd, bool any_cw
 
 int state_reclaim(struct state *s) {
         _cleanup_free_ char *groups = NULL;
-        json_t *status = NULL;
 
         if (s->lock < 0)
                 return 0;
@@ -309,31 +319,29 @@ int state_reclaim(struct state *s) {
                 if (!left)
                         (void)unlinkat(s->dir, "cgroup", 0);
         }
-        if (state_read(s->dir, "status.json", &status) < 0)
-                status = json_object();
-        const char *st = json_string_value(json_object_get(status, "state"));
-        if (!st || streq(st, "running")) {
-                json_object_set_new(status, "state", json_string("ended"));
-                json_object_set_new(status, "end", json_string("crashed"));
-                (void)!state_write(s->dir, "status.json", json_incref(status));
-        }
-        json_decref(status);
+        if (faccessat(s->dir, "ended.json", F_OK, 0) < 0)
+                (void)!state_write(s->dir, "ended.json", json_pack("{s:s, s:s}", "state", "ended", "end", "crashed"));
         (void)flock(s->lock, LOCK_UN);
         return 0;
 }
 
-void state_prune(const char *root, unsigned keep) {
+void state_prune(const char *root, unsigned keep, bool all) {
         _cleanup_strlist_ struct strlist ids = {};
         _cleanup_fd_ int rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         unsigned seen = 0;
 
-        if (rootfd < 0 || state_list(root, &ids) < 0)
+        if (!all) {
+                unsigned char dice;
+                if (getrandom(&dice, 1, 0) == 1 && dice % 16)
+                        return;
+        }
+        if (rootfd < 0 || state_list(root, &ids) < 0 || (!all && ids.n <= 2 * keep))
                 return;
         for (size_t i = ids.n; i-- > 0;) {
                 _cleanup_state_ struct state s = {.dir = -EBADF, .lock = -EBADF};
                 if (open_one(rootfd, ids.items[i], &s) < 0 || state_alive(&s))
                         continue;
-                if (faccessat(s.dir, "cgroup", F_OK, 0) == 0 || faccessat(s.dir, "status.json", F_OK, 0) < 0)
+                if (faccessat(s.dir, "cgroup", F_OK, 0) == 0 || faccessat(s.dir, "ended.json", F_OK, 0) < 0)
                         if (state_reclaim(&s) < 0)
                                 continue;
                 if (!state_has_upper(&s) && ++seen > keep)

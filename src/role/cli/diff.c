@@ -15,12 +15,13 @@
 /* ---- opening ---- */
 
 struct layers {
-        int upper, lower, hide;
+        int upper, lower;
+        struct strlist hidden;
 };
 static void layers_clear(struct layers *l) {
         fd_close(l->upper);
         fd_close(l->lower);
-        fd_close(l->hide);
+        strlist_clear(&l->hidden);
 }
 
 static int open_optional_dir(int dirfd, const char *name, int *ret) {
@@ -32,13 +33,14 @@ static int open_optional_dir(int dirfd, const char *name, int *ret) {
 }
 
 static int layers_open(int state_fd, const char *workspace, struct layers *ret, struct error *e) {
-        _cleanup_(layers_clear) struct layers l = {-1, -1, -1};
+        _cleanup_(layers_clear) struct layers l = {-1, -1, {}};
 
         int r = open_optional_dir(state_fd, "upper", &l.upper);
-        if (r >= 0)
-                r = open_optional_dir(state_fd, "hide", &l.hide);
         if (r < 0)
-                return error_errno(e, -r, "cannot open the sandbox's layers");
+                return error_errno(e, -r, "cannot open the run's upper layer");
+        r = changes_hidden_read(state_fd, &l.hidden);
+        if (r < 0)
+                return error_errno(e, -r, "cannot read what was hidden from the run");
         l.lower = open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (l.lower < 0) {
                 r = error_errno(e, errno, "cannot open the workspace %s", workspace);
@@ -46,7 +48,7 @@ static int layers_open(int state_fd, const char *workspace, struct layers *ret, 
                 return r;
         }
         *ret = l;
-        l = (struct layers){-1, -1, -1};
+        l = (struct layers){-1, -1, {}};
         return 0;
 }
 
@@ -275,7 +277,7 @@ static int print_json(const struct changes *c, FILE *out, struct error *e) {
 
 static int print_all(const struct layers *l, const struct diff_options *o, FILE *out, struct error *e) {
         struct changes_source s = {
-                .upper_fd = l->upper, .lower_fd = l->lower, .hide_fd = l->hide, .trusted = o->trusted, .ids = o->ids,
+                .upper_fd = l->upper, .lower_fd = l->lower, .hide_fd = -1, .hidden = &l->hidden, .trusted = o->trusted, .ids = o->ids,
                 .caps = o->caps, .expand = o->form == DIFF_UNIFIED,
         };
         _cleanup_changes_ struct changes c = {};
@@ -307,7 +309,7 @@ static int print_all(const struct layers *l, const struct diff_options *o, FILE 
 /* ---- the commands ---- */
 
 int diff_print(int state_fd, const char *workspace, const struct diff_options *o, FILE *out, struct error *e) {
-        _cleanup_(layers_clear) struct layers l = {-1, -1, -1};
+        _cleanup_(layers_clear) struct layers l = {-1, -1, {}};
         struct error child = {};
         int p[2], status;
 

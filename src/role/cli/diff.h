@@ -24,8 +24,8 @@ struct diff_options {
         struct change_caps caps;
 };
 
-/* state_fd: the sandbox's state directory, with "upper" and perhaps "hide" (the whiteout layer) in it; workspace: the
- * host's directory. Nothing is changed on disk. Runs in a child that ends with it, in which an ordinary user's own
+/* state_fd: the sandbox's state directory, with "upper" and "hidden" (changes_hidden_write) in it, each optional;
+ * workspace: the host's directory. Nothing is changed on disk. Runs in a child that ends with it, in which an ordinary user's own
  * modes do not bind (changes_unbind). A reader that closes the pipe early is no error. */
 int diff_print(int state_fd, const char *workspace, const struct diff_options *o, FILE *out, struct error *e)
         _must_check_;

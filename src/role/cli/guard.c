@@ -117,7 +117,7 @@ static void on_supervisor(struct relay *r) {
         struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof(c)};
         ssize_t n = recvmsg(r->g->supervisor, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
                 return;
         if (n != sizeof(m)) {
                 r->lost = r->over = true;

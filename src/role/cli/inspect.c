@@ -106,12 +106,11 @@ static void gather(struct facts *f, struct state *s) {
                 (void)!state_reclaim(s);
         if (state_read(s->dir, "plan.json", &f->plan) < 0)
                 f->plan = json_object();
-        if (state_read(s->dir, "status.json", &f->status) < 0)
-                f->status = json_object();
+        f->status = state_status(s->dir);
         f->namespaces = json_object_get(f->status, "namespaces");
         rb = json_object_get(f->status, "readback");
         if (rb) {
-                f->no_new_privs = (int)json_integer_value(json_object_get(rb, "no_new_privs"));
+                f->no_new_privs = json_is_true(json_object_get(rb, "no_new_privs"));
                 f->seccomp = (int)json_integer_value(json_object_get(rb, "seccomp"));
                 f->landlock = json_is_true(json_object_get(rb, "landlock"));
                 snprintf(f->capabilities, sizeof(f->capabilities), "%s", text(rb, "capabilities"));

@@ -57,8 +57,7 @@ static json_t *describe(const char *root, const char *id, bool *ret_alive) {
                 return NULL;
         if (state_read(s.dir, "plan.json", &plan) < 0)
                 plan = json_object();
-        if (state_read(s.dir, "status.json", &status) < 0)
-                status = json_object();
+        status = state_status(s.dir);
         _cleanup_strbuf_ struct strbuf cmd = {};
         size_t i;
         json_t *a;
@@ -126,7 +125,7 @@ static int end_running(struct state *s, struct error *e) {
         if (!state_alive(s))
                 return error_set(e, ESRCH, "the sandbox %s is not running", s->id);
         /* A run that is about to start writes its status in the next milliseconds. */
-        for (int i = 0; i < 200 && state_read(s->dir, "status.json", &status) < 0; i++)
+        for (int i = 0; i < 200 && state_read(s->dir, "started.json", &status) < 0; i++)
                 usleep(5000);
         json_int_t pid = json_integer_value(json_object_get(status, "supervisor"));
         json_decref(status);

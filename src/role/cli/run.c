@@ -316,7 +316,7 @@ int command_run(int argc, char **argv) {
                 report_changes(&x, &s, &o);
                 if (o.rm)
                         (void)!state_remove(root, &s, NULL);
-                state_prune(root, KEEP_RECORDS);
+                state_prune(root, KEEP_RECORDS, false);
         }
         run_options_clear(&o);
         return status;

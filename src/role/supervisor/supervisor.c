@@ -228,7 +228,7 @@ static void let_go_of_stdio(const struct supervise *s) {
         close(s->launch.init_exe);
 }
 
-static json_t *status_json(const struct supervisor *x, const struct init_readback *rb) {
+static json_t *started_json(const struct supervisor *x, const struct init_readback *rb) {
         json_t *ns = json_object();
         static const char *const names[] = {"user", "mnt", "pid", "ipc", "uts", "net", "cgroup"};
 
@@ -260,7 +260,8 @@ static void on_init(struct supervisor *x) {
         ssize_t n = recvmsg(x->ctl, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 
         if (n <= 0) {
-                if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                /* ECONNRESET: it ended with something unread; what it said before is still to come. */
+                if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
                         return;
                 fd_close(TAKE_FD(x->ctl)); /* init is ending; its pidfd tells when it has */
                 return;
@@ -287,7 +288,7 @@ static void on_init(struct supervisor *x) {
                 out.type = RUN_STARTED;
                 out.readback = m.readback;
                 tell(x, &out);
-                (void)!state_write(x->s->state_dir, "status.json", status_json(x, &m.readback));
+                (void)!state_write(x->s->state_dir, "started.json", started_json(x, &m.readback));
                 break;
         case INIT_EXEC_FAILED:
                 end_with(x, END_NOEXEC, m.errnum);
@@ -339,7 +340,7 @@ static void on_cli(struct supervisor *x) {
         struct run_msg m, answer = {.type = RUN_PAUSED};
         ssize_t n = recv(x->s->cli, &m, sizeof(m), MSG_DONTWAIT);
 
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
                 return;
         if (n != sizeof(m)) {
                 end_with(x, END_CALLER, 0);
@@ -582,16 +583,10 @@ static void finish(struct supervisor *x) {
                                                (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1000;
         x->result.memory_peak = cs.memory_peak ? cs.memory_peak : x->peak_memory;
         x->result.processes_peak = cs.pids_peak ? (uint32_t)cs.pids_peak : x->peak_processes;
-        json_t *status = NULL;
-        if (!x->running || state_read(x->s->state_dir, "status.json", &status) < 0)
-                status = json_object();
-        json_object_set_new(status, "state", json_string("ended"));
-        json_object_set_new(status, "end", json_string(end_name(x->result.end)));
-        json_object_set_new(status, "status", json_integer(x->result.status));
-        json_object_set_new(status, "wall_ms", json_integer((json_int_t)x->result.wall_ms));
-        json_object_set_new(status, "cpu_ms", json_integer((json_int_t)x->result.cpu_ms));
-        json_object_set_new(status, "memory_peak", json_integer((json_int_t)x->result.memory_peak));
-        (void)!state_write(x->s->state_dir, "status.json", status);
+        (void)!state_write(x->s->state_dir, "ended.json",
+                           json_pack("{s:s, s:s, s:i, s:I, s:I, s:I}", "state", "ended", "end", end_name(x->result.end),
+                                     "status", (int)x->result.status, "wall_ms", (json_int_t)x->result.wall_ms, "cpu_ms",
+                                     (json_int_t)x->result.cpu_ms, "memory_peak", (json_int_t)x->result.memory_peak));
         m.result = x->result;
         tell(x, &m);
 }
@@ -603,7 +598,6 @@ void supervisor_main(struct supervise *s) {
         int r;
 
         setsid(); /* the terminal's signals are the command line's to interpret */
-        prctl(PR_SET_DUMPABLE, 0);
         prctl(PR_SET_NAME, "belljar-super");
         sigemptyset(&mask);
         sigaddset(&mask, SIGTERM);
@@ -618,6 +612,7 @@ void supervisor_main(struct supervise *s) {
         else
                 r = start(&x, &e);
         let_go_of_stdio(s);
+        prctl(PR_SET_DUMPABLE, 0); /* not before: the launcher has to write its own id maps */
         x.sigfd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
         if (r < 0) {
                 fail_start(&x, &e);
