@@ -385,6 +385,64 @@ TEST(pid_1_is_out_of_reach) {
         RUN(rows);
 }
 
+/* As a payload of the same uid: limits, renices and reschedules PID 1, by every number that the kernel takes for it. */
+static int attack_pid_1(const void *arg) {
+        static const unsigned long one[] = {1, HIGH | 1, 1ul << 32 | 1};
+        struct rlimit64 low = {33, 33};
+        struct sched_param idle = {0};
+
+        for (size_t i = 0; i < ELEMENTSOF(one); i++) {
+                syscall(SYS_prlimit64, one[i], (long)RLIMIT_NOFILE, &low, NULL);
+                syscall(SYS_setpriority, HIGH | PRIO_PROCESS, one[i], 11L);
+                syscall(SYS_setpriority, (long)PRIO_USER, 0L, 11L);
+                syscall(SYS_sched_setscheduler, one[i], (long)SCHED_IDLE, &idle);
+        }
+        return 0;
+}
+
+/* PID 1 of a pid name space. 0 where the attack under the filter changed nothing and the bare one did; 1, 2, 3. */
+static int be_pid_1(void) {
+        struct rlimit before, now;
+
+        check(getpid() == 1 && getrlimit(RLIMIT_NOFILE, &before) == 0 && before.rlim_cur > 33);
+        check(in_child(REAL, attack_pid_1, NULL) == 0);
+        check(getrlimit(RLIMIT_NOFILE, &now) == 0);
+        if (now.rlim_cur != before.rlim_cur || now.rlim_max != before.rlim_max)
+                return 1;
+        if (getpriority(PRIO_PROCESS, 0) != 0 || sched_getscheduler(0) != SCHED_OTHER)
+                return 2;
+        check(in_child(BARE, attack_pid_1, NULL) == 0);
+        check(getrlimit(RLIMIT_NOFILE, &now) == 0);
+        return now.rlim_cur == 33 && getpriority(PRIO_PROCESS, 0) == 11 && sched_getscheduler(0) == SCHED_IDLE ? 0 : 3;
+}
+
+/* The result of be_pid_1(), 9 where it died, 77 where there are no user name spaces. */
+static int with_pid_1(const void *arg) {
+        int status;
+        pid_t pid;
+
+        if (unshare(CLONE_NEWUSER | CLONE_NEWPID) < 0)
+                return 77;
+        pid = fork();
+        if (pid == 0) {
+                int r = be_pid_1();
+
+                fflush(stdout);
+                _exit(r);
+        }
+        return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 9;
+}
+
+TEST(pid_1_keeps_its_limits) {
+        int r = in_child(BARE, with_pid_1, NULL);
+
+        if (r == 77)
+                skip("no user name spaces here");
+        if (r != 0)
+                printf("# result %d\n", r);
+        check(r == 0);
+}
+
 TEST(nodes_and_personality) {
         static const struct row rows[] = {
                 {"mknodat char", SYS_mknodat, {-1, BAD, S_IFCHR | 0600, 0x103}, EPERM, true},
