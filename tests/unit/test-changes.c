@@ -249,6 +249,33 @@ TEST(hidden) {
         check(find(&c, "quiet/n")->flags == 0);
         free(got);
         changes_clear(&c);
+
+        /* the same from the list alone, when the layer is gone */
+        struct strlist hidden = {}, back = {};
+        static const char *const paths[] = {"sub/absent", "quiet/.env", ".env", "keys", "sub/.env", "again/.env", "no/such/x"};
+        for (size_t i = 0; i < ELEMENTSOF(paths); i++)
+                check(strlist_add(&hidden, paths[i]) == 0);
+        check(changes_hidden_read(f.fd, &back) == 0 && back.n == 0);
+        check(changes_hidden_write(f.fd, &hidden) == 0 && changes_hidden_read(f.fd, &back) == 0 && back.n == hidden.n);
+        check_streq(back.items[6], "no/such/x");
+        close(s.hide_fd);
+        s.hide_fd = -1;
+        s.hidden = &back;
+        check(changes_read(&s, &c, &e) == 0);
+        got = listing(&c);
+        check_streq(got, "A .env\nD again/o\nA keys\nA keys/id\nA quiet/n\nD sub\n");
+        check(find(&c, ".env")->flags == CHANGE_OVER_HIDDEN && find(&c, "keys")->flags == CHANGE_OVER_HIDDEN);
+        check(find(&c, "sub")->flags == CHANGE_HOLDS_HIDDEN && find(&c, "sub")->beneath == 1);
+        check(find(&c, "again/o")->flags == 0 && find(&c, "quiet/n")->flags == 0);
+        free(got);
+        changes_clear(&c);
+        check(strlist_add(&hidden, "../up") == 0 && changes_hidden_write(f.fd, &hidden) == -EINVAL);
+        sh("printf '/abs\\0' >hidden");
+        check(changes_hidden_read(f.fd, &back) == -EINVAL);
+        sh("printf 'no end' >hidden");
+        check(changes_hidden_read(f.fd, &back) == -EINVAL && unlink("hidden") == 0);
+        strlist_clear(&hidden);
+        strlist_clear(&back);
         fixture_leave(&f);
 }
 

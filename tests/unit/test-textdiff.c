@@ -290,6 +290,10 @@ TEST(hidden) {
         struct fixture f;
         fixture_enter(&f, false);
         sh("echo SECRET >lower/.env && mkdir lower/sub && echo o >lower/sub/o && echo SECRET >lower/sub/.env");
+        struct strlist hidden = {};
+        check(strlist_add(&hidden, ".env") == 0 && strlist_add(&hidden, "sub/.env") == 0);
+        check(changes_hidden_write(f.fd, &hidden) == 0);
+        strlist_clear(&hidden);
         fixture_session(&f, hide_env, edit_hidden);
         char *s = printed(&f, (struct diff_options){.form = DIFF_UNIFIED});
         check(strstr(s, "* hidden from the run, and written by it: .env\n") && strstr(s, "+mine\n"));
@@ -300,6 +304,7 @@ TEST(hidden) {
         check(strstr(s, " A .env | 5 B, was hidden from the run, +1 -0\n"));
         check(strstr(s, " D sub/ | directory, with 1 entries, holds hidden files\n"));
         free(s);
+        check(unlink("hidden") == 0);
         fixture_leave(&f);
 }
 
