@@ -8,9 +8,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sched.h>
 #include <stdio.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -18,11 +16,11 @@
 
 #include "base/fd.h"
 #include "svc/changes.h"
+#include "svc/same-bytes.h"
 #include "sys/beneath.h"
 
 enum {
         OPEN_MAX = 16, /* levels with open fds, three each */
-        CHUNK = 128 * 1024, /* of a comparison */
 };
 
 struct dirent64_raw { /* getdents64(2) */
@@ -67,7 +65,7 @@ struct walk {
         dev_t upper_dev;
         char **hidden; /* sorted; the strings are the caller's */
         size_t n_hidden;
-        char *buf; /* 2 * CHUNK */
+        char *buf; /* SAME_BUFFER bytes */
         struct error *e;
 };
 
@@ -265,53 +263,6 @@ static int emit(struct walk *w, struct change *c, const char *name, ssize_t *ret
         return 0;
 }
 
-static ssize_t read_full(int fd, char *buf, size_t n, off_t at) {
-        size_t got = 0;
-        while (got < n) {
-                ssize_t k = pread(fd, buf + got, n - got, at + (off_t)got);
-                if (k < 0 && errno == EINTR)
-                        continue;
-                if (k < 0)
-                        return -errno;
-                if (k == 0)
-                        break;
-                got += (size_t)k;
-        }
-        return (ssize_t)got;
-}
-
-/* Where the file's next data begin, `size` where only a hole is left: a sparse file of a terabyte costs nothing. */
-static off_t next_data(int fd, off_t at, off_t size) {
-        off_t d = lseek(fd, at, SEEK_DATA);
-        if (d < 0)
-                return errno == ENXIO ? size : at;
-        return MIN(d, size);
-}
-
-enum same { SAME_YES, SAME_NO, SAME_UNREAD, SAME_CAPPED };
-
-/* Two open files of one size. *budget counts down. */
-static enum same same_bytes(int a, int b, off_t size, char *buf, uint64_t *budget) {
-        for (off_t at = 0; at < size;) {
-                at = MIN(next_data(a, at, size), next_data(b, at, size));
-                size_t n = (size_t)MIN((off_t)CHUNK, size - at);
-                if (n == 0)
-                        break;
-                if (*budget < n)
-                        return SAME_CAPPED;
-                *budget -= n;
-                ssize_t x = read_full(a, buf, n, at), y = read_full(b, buf + CHUNK, n, at);
-                if (x < 0 || y < 0)
-                        return SAME_UNREAD;
-                if (x != y || memcmp(buf, buf + CHUNK, (size_t)x) != 0)
-                        return SAME_NO;
-                if ((size_t)x < n) /* both were cut meanwhile */
-                        break;
-                at += (off_t)n;
-        }
-        return SAME_YES;
-}
-
 static enum same compare(struct walk *w, int ufd, int lfd, const char *name, off_t size) {
         if (size == 0)
                 return SAME_YES;
@@ -507,10 +458,10 @@ static int remember_dir(struct walk *w, struct level *l, const char *name, ssize
                 l->dirs = p;
                 l->cap_dirs = cap;
         }
-        char *copy = strdup(name);
-        if (!copy)
+        l->dirs[l->n_dirs].name = strdup(name);
+        if (!l->dirs[l->n_dirs].name)
                 return -ENOMEM;
-        l->dirs[l->n_dirs++] = (struct pending){copy, self};
+        l->dirs[l->n_dirs++].self = self;
         return 0;
 }
 
@@ -862,7 +813,7 @@ static int walk_all(struct walk *w, const struct change_caps *def) {
                 .visits = c->visits ?: def->visits,
         };
         w->path.max = 16u << 20;
-        w->buf = malloc(2 * CHUNK);
+        w->buf = malloc(SAME_BUFFER);
         int r = w->buf ? hidden_sort(w) : -ENOMEM;
         if (r >= 0)
                 r = walk_run(w);
@@ -944,115 +895,4 @@ int changes_summary(const struct changes_source *s, struct changes_summary *ret,
         }
         *ret = sum;
         return 0;
-}
-
-static bool is_hidden_path(const char *p) { return *p && *p != '/' && !path_has_dotdot(p); }
-
-int changes_hidden_write(int state_fd, const struct strlist *hidden) {
-        _cleanup_strbuf_ struct strbuf b = {};
-
-        for (size_t i = 0; i < hidden->n; i++) {
-                if (!is_hidden_path(hidden->items[i]))
-                        return -EINVAL;
-                strbuf_add(&b, hidden->items[i], strlen(hidden->items[i]) + 1);
-        }
-        if (b.failed)
-                return -ENOMEM;
-        return file_replace(state_fd, "hidden", b.data ?: "", b.len, 0600);
-}
-
-int changes_hidden_read(int state_fd, struct strlist *ret) {
-        _cleanup_strlist_ struct strlist l = {};
-        _cleanup_free_ char *text = NULL;
-        size_t n = 0;
-
-        int r = file_read(state_fd, "hidden", 64u << 20, &text, &n);
-        if (r < 0 && r != -ENOENT)
-                return r;
-        for (size_t i = 0; i < n; i += strlen(text + i) + 1) { /* text ends in one NUL more */
-                if (!is_hidden_path(text + i) || i + strlen(text + i) >= n)
-                        return -EINVAL;
-                r = strlist_add(&l, text + i);
-                if (r < 0)
-                        return r;
-        }
-        *ret = l;
-        l = (struct strlist){};
-        return 0;
-}
-
-int changes_unbind(void) {
-        char map[64];
-        uid_t uid = geteuid();
-        gid_t gid = getegid();
-
-        if (uid == 0)
-                return 0;
-        if (unshare(CLONE_NEWUSER) < 0)
-                return -errno;
-        /* The files of /proc/self belong to root while the process is not dumpable. */
-        int dumpable = prctl(PR_GET_DUMPABLE);
-        if (dumpable != 1)
-                (void)prctl(PR_SET_DUMPABLE, 1);
-        int r = file_poke(AT_FDCWD, "/proc/self/setgroups", "deny");
-        if (r == -ENOENT)
-                r = 0;
-        snprintf(map, sizeof(map), "%u %u 1", uid, uid);
-        if (r >= 0)
-                r = file_poke(AT_FDCWD, "/proc/self/uid_map", map);
-        snprintf(map, sizeof(map), "%u %u 1", gid, gid);
-        if (r >= 0)
-                r = file_poke(AT_FDCWD, "/proc/self/gid_map", map);
-        if (dumpable != 1)
-                (void)prctl(PR_SET_DUMPABLE, 0);
-        return r;
-}
-
-/* ---- renames ---- */
-
-static bool can_be_renamed(const struct change_side *s) {
-        return S_ISREG(s->mode) && s->size > 0 && s->size <= 1u << 20;
-}
-
-void changes_find_renames(const struct changes_source *s, struct changes *c) {
-        /* A run can leave a million files of one size: bounds on the pairs looked at and on those opened. */
-        enum { CANDIDATES_MAX = 2000, PAIRS_MAX = 20000000, OPENS_MAX = 20000 };
-        uint64_t budget = 128u << 20;
-        size_t gone[CANDIDATES_MAX], n = 0, pairs = 0, opens = 0;
-
-        char *buf = malloc(2 * CHUNK);
-        if (!buf)
-                return;
-        for (size_t i = 0; i < c->n && n < CANDIDATES_MAX; i++)
-                if (c->items[i].kind == CHANGE_DELETED && can_be_renamed(&c->items[i].before))
-                        gone[n++] = i;
-        for (size_t i = 0; i < c->n && n > 0; i++) {
-                struct change *to = &c->items[i];
-                if (to->kind != CHANGE_ADDED || !can_be_renamed(&to->after))
-                        continue;
-                for (size_t j = 0; j < n; j++) {
-                        struct change *from = &c->items[gone[j]];
-                        if (++pairs > PAIRS_MAX)
-                                goto end;
-                        if (from->before.size != to->after.size)
-                                continue;
-                        if (++opens > OPENS_MAX)
-                                goto end;
-                        _cleanup_fd_ int a = beneath_open_regular(s->lower_fd, from->path, NULL);
-                        _cleanup_fd_ int b = beneath_open_regular(s->upper_fd, to->path, NULL);
-                        if (a < 0 || b < 0)
-                                continue;
-                        enum same same = same_bytes(a, b, (off_t)to->after.size, buf, &budget);
-                        if (same == SAME_CAPPED)
-                                goto end;
-                        if (same != SAME_YES)
-                                continue;
-                        to->peer = (ssize_t)gone[j];
-                        from->peer = (ssize_t)i;
-                        gone[j] = gone[--n];
-                        break;
-                }
-        }
-end:
-        free(buf);
 }

@@ -101,12 +101,13 @@ static int push(struct removal *w, const char *name) {
                 w->levels = p;
                 w->cap = cap;
         }
-        char *copy = strdup(name);
-        if (!copy)
+        struct level *l = &w->levels[w->n];
+        *l = (struct level){.name = strdup(name), .fd = -1, .dev = st.st_dev, .ino = st.st_ino};
+        if (!l->name)
                 return -ENOMEM;
-        if (w->n == 0)
+        l->fd = TAKE_FD(fd);
+        if (w->n++ == 0)
                 w->dev = st.st_dev;
-        w->levels[w->n++] = (struct level){.name = copy, .fd = TAKE_FD(fd), .dev = st.st_dev, .ino = st.st_ino};
         if (w->n > OPEN_MAX) {
                 struct level *old = &w->levels[w->n - 1 - OPEN_MAX];
                 fd_close(old->fd);

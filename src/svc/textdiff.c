@@ -375,8 +375,8 @@ static void show_other(const struct change *c, const struct change_side *before,
         else
                 strbuf_printf(b, " (mode %04o)", (unsigned)mode & 07777);
         if (c->beneath > 0 && !after->mode)
-                strbuf_printf(b, " with %s%llu entries", c->flags & CHANGE_BENEATH_CUT ? "at least " : "",
-                              (unsigned long long)c->beneath);
+                strbuf_printf(b, " with %s%llu %s", c->flags & CHANGE_BENEATH_CUT ? "at least " : "",
+                              (unsigned long long)c->beneath, c->beneath == 1 ? "entry" : "entries");
         strbuf_puts(b, "\n");
 }
 

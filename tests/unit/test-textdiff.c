@@ -302,7 +302,7 @@ TEST(hidden) {
         free(s);
         s = printed(&f, (struct diff_options){.form = DIFF_STAT});
         check(strstr(s, " A .env | 5 B, was hidden from the run, +1 -0\n"));
-        check(strstr(s, " D sub/ | directory, with 1 entries, holds hidden files\n"));
+        check(strstr(s, " D sub/ | directory, with 1 entry, holds hidden files\n"));
         free(s);
         check(unlink("hidden") == 0);
         fixture_leave(&f);

@@ -121,8 +121,8 @@ static void add_what(struct strbuf *b, const struct change *x) {
         else
                 strbuf_puts(b, file_type_name(mode));
         if (x->beneath > 0)
-                strbuf_printf(b, ", with %s%llu entries", x->flags & CHANGE_BENEATH_CUT ? "at least " : "",
-                              (unsigned long long)x->beneath);
+                strbuf_printf(b, ", with %s%llu %s", x->flags & CHANGE_BENEATH_CUT ? "at least " : "",
+                              (unsigned long long)x->beneath, x->beneath == 1 ? "entry" : "entries");
         if (x->flags & CHANGE_UNREAD)
                 strbuf_puts(b, ", cannot be read");
         if (x->flags & CHANGE_UNCOMPARED)
