@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <linux/bpf_common.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "seccomp-gen.h"
@@ -77,11 +76,6 @@ static void range_add(struct range *r, unsigned *n, uint32_t first, uint32_t act
         if (*n > 0 && !entry && !r[*n - 1].entry && r[*n - 1].action == action)
                 return;
         r[(*n)++] = (struct range){first, action, entry};
-}
-
-static int by_number(const void *a, const void *b) {
-        const struct entry *const *x = a, *const *y = b;
-        return ((*x)->nr > (*y)->nr) - ((*x)->nr < (*y)->nr);
 }
 
 static void emit_search(struct prog *p, const struct range *r, unsigned n) {
@@ -183,24 +177,22 @@ static void share_returns(struct prog *p) {
 }
 
 void compile_ranges(struct prog *p, const struct arch *arch) {
-        static const struct entry *sorted[MAX_ENTRIES];
+        static const struct entry *by_number[MAX_NUMBER + 1];
         static struct range ranges[2 * MAX_ENTRIES + 3];
-        unsigned n = 0, n_ranges = 0;
-        uint32_t next = 0;
+        unsigned n_ranges = 0;
 
         for (unsigned i = 0; i < list.n; i++)
                 if (list.entries[i].nr >= 0)
-                        sorted[n++] = &list.entries[i];
-        qsort(sorted, n, sizeof(sorted[0]), by_number);
-        for (unsigned i = 0; i < n; i++) {
-                const struct entry *e = sorted[i];
+                        by_number[list.entries[i].nr] = &list.entries[i];
+        for (uint32_t nr = 0; nr <= MAX_NUMBER; nr++) {
+                const struct entry *e = by_number[nr];
 
-                if ((uint32_t)e->nr > next)
-                        range_add(ranges, &n_ranges, next, list.unknown, NULL);
-                range_add(ranges, &n_ranges, (uint32_t)e->nr, e->rules[0].action, e->n_rules > 1 ? e : NULL);
-                next = (uint32_t)e->nr + 1;
+                if (e)
+                        range_add(ranges, &n_ranges, nr, e->rules[0].action, e->n_rules > 1 ? e : NULL);
+                else
+                        range_add(ranges, &n_ranges, nr, list.unknown, NULL);
         }
-        range_add(ranges, &n_ranges, next, list.unknown, NULL);
+        range_add(ranges, &n_ranges, MAX_NUMBER + 1, list.unknown, NULL);
         if (arch->x32) {
                 range_add(ranges, &n_ranges, X32_BIT, list.foreign, NULL);
                 range_add(ranges, &n_ranges, UINT32_MAX, list.unknown, NULL);

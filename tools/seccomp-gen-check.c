@@ -202,7 +202,7 @@ static bool left_out(const struct arch *arch, uint32_t nr) {
 }
 
 void check_prog(const struct prog *p, const char *what, const struct arch *arch, bool whole) {
-        static const uint32_t far[] = {4095, 0x3fffffff, 0x40000000, 0x40000001, 0x40000027, 0x40000208, 0x7fffffff,
+        static const uint32_t far[] = {4094, 4095, 4096, 0x3fffffff, 0x40000000, 0x40000001, 0x40000027, 0x40000208, 0x7fffffff,
                                        0x80000000, 0xfffffffe, 0xffffffff};
         static const uint32_t other[] = {AUDIT_ARCH_I386, AUDIT_ARCH_ARM, AUDIT_ARCH_X86_64, AUDIT_ARCH_AARCH64, 0};
         const char *why;
@@ -216,7 +216,7 @@ void check_prog(const struct prog *p, const char *what, const struct arch *arch,
                 for (size_t i = 0; i < ELEMENTSOF(other) && errors == 0; i++) {
                         struct seccomp_data d = {.nr = (int)(nr < 1024 ? nr : far[nr - 1024]), .arch = other[i]};
 
-                        if (whole || !left_out(arch, nr))
+                        if (whole || !left_out(arch, (uint32_t)d.nr))
                                 agree(p, what, arch, &d);
                 }
         for (unsigned i = 0; i < list.n && errors == 0; i++)

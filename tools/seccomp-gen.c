@@ -210,6 +210,10 @@ static int resolve(unsigned line, const char *name, char *numbers, const struct 
         int known = seccomp_syscall_resolve_name_arch(arch->scmp, name), given = -1;
         char *save = NULL;
 
+        if (known > MAX_NUMBER) {
+                complain(line, "%s is %d on %s: beyond what this tool expects", name, known, arch->name);
+                return -2;
+        }
         if (!numbers) {
                 if (known == __NR_SCMP_ERROR) {
                         complain(line, "%s: unknown to libseccomp on every architecture; "
@@ -227,7 +231,7 @@ static int resolve(unsigned line, const char *name, char *numbers, const struct 
                         *eq = '\0';
                 for (size_t i = 0; i < ELEMENTSOF(archs); i++)
                         found = found || strcmp(w, archs[i].name) == 0;
-                if (!eq || !found || !parse_number(eq + 1, &v) || v >= 4096) {
+                if (!eq || !found || !parse_number(eq + 1, &v) || v > MAX_NUMBER) {
                         complain(line, "%s: numbers are written @x86_64=N,aarch64=N", name);
                         return -2;
                 }

@@ -11,6 +11,7 @@
 
 #define ELEMENTSOF(a) (sizeof(a) / sizeof((a)[0]))
 #define MAX_ENTRIES 600
+#define MAX_NUMBER 4095                 /* of a system call; the kernels' tables end below 500 */
 #define MAX_RULES 8
 #define MAX_CONDS 4
 #define MAX_VALUES 16
