@@ -107,7 +107,7 @@ struct host_facts {
         bool cgroup_kill;      /* a v2 group can be made, and the kernel has cgroup.kill */
         bool cgroup_freeze;    /* likewise; or a v1 freezer */
         bool cgroup_evacuate;  /* the limits want belljar's own group emptied first; it does that */
-        bool cgroup_read_only; /* the v2 tree (or, without one, every v1 tree) is mounted read-only */
+        bool cgroup_read_only; /* the v2 tree, else v1's memory tree, is mounted read-only */
         bool systemd;          /* systemd runs this host */
         bool systemd_user;     /* the caller has a user manager that can be asked */
         char cgroup_own[256];  /* own v2 (else v1 memory) path */

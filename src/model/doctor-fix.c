@@ -89,18 +89,21 @@ static int fix_apparmor(const struct host_facts *f, struct doctor_report *rep) {
                    installed ? f->exe : "/usr/bin/belljar");
 }
 
-int doctor_fix_userns(const struct host_facts *f, struct probe_result r, struct doctor_report *rep) {
+int doctor_fix_userns(const struct host_facts *f, struct probe_result r, const char *kind, struct doctor_report *rep) {
         bool root = f->uid == 0, denied = r.err == EPERM || r.err == EACCES;
 
         if (f->wsl1)
                 return add(rep, "wsl1", "WSL 1 has no namespaces",
                            "in PowerShell: wsl --list --verbose; wsl --set-version DISTRIBUTION 2");
-        if (r.err == ENOSPC || r.err == EUSERS || f->sysctl_max_userns == 0)
-                return add(rep, "userns-max",
-                           f->sysctl_max_userns == 0 ? "user.max_user_namespaces=0 forbids user namespaces"
-                                                     : "the limit on namespaces is reached (user.max_*_namespaces)",
-                           "echo user.max_user_namespaces=%d | sudo tee /etc/sysctl.d/60-belljar.conf\n"
-                           "sudo sysctl --system", f->sysctl_max_userns > 15000 ? 200000 : 15000);
+        if (r.err == ENOSPC || r.err == EUSERS || f->sysctl_max_userns == 0) {
+                const char *which = f->sysctl_max_userns == 0 ? "user" : kind;
+                char title[160];
+                snprintf(title, sizeof(title), f->sysctl_max_userns == 0 ? "user.max_%s_namespaces=0 forbids user namespaces"
+                                                                         : "the limit user.max_%s_namespaces is reached", which);
+                return add(rep, "userns-max", title,
+                           "echo user.max_%s_namespaces=%d | sudo tee /etc/sysctl.d/60-belljar.conf\n"
+                           "sudo sysctl --system", which, f->sysctl_max_userns > 15000 ? 200000 : 15000);
+        }
         if (f->chrooted && denied)
                 return add(rep, "userns-chroot", "the caller is in a chroot, where the kernel refuses user namespaces",
                            "run belljar outside the chroot, or make the directory the root of a mount namespace:\n"
@@ -113,6 +116,14 @@ int doctor_fix_userns(const struct host_facts *f, struct probe_result r, struct 
                 return fix_apparmor(f, rep);
         if (f->container != CONTAINER_NONE)
                 return fix_container(f, rep);
+        if (denied && f->apparmor_profile[0] && !str_after(f->apparmor_profile, "unconfined"))
+                return add(rep, "userns-profile", "the AppArmor profile in which the caller runs refuses it",
+                           "start belljar outside of that profile (cat /proc/self/attr/current names it), or add to it:\n"
+                           "  userns,\n"
+                           "  capability,\n"
+                           "  mount,\n"
+                           "  umount,\n"
+                           "  pivot_root,");
         if (r.err == EINVAL || r.err == ENOSYS)
                 return add(rep, "userns-kernel", "the kernel was built without a namespace that is needed",
                            "boot a kernel with CONFIG_NAMESPACES, CONFIG_USER_NS, CONFIG_PID_NS, CONFIG_NET_NS,\n"
@@ -195,9 +206,20 @@ int doctor_fix_cgroup(const struct host_facts *f, struct doctor_report *rep) {
                            "                             kernelCommandLine = cgroup_no_v1=all\n"
                            "then in PowerShell: wsl --shutdown; and start with\n"
                            "systemd-run --user --scope -q -p Delegate=yes belljar run ...");
-        if (f->container == CONTAINER_PODMAN)
-                return add(rep, "cgroup", "the container's control groups are read-only",
-                           "podman run --cgroupns=private --security-opt unmask=/sys/fs/cgroup ...");
+        if ((f->container == CONTAINER_PODMAN || f->container == CONTAINER_DOCKER) && f->cgroup != HOST_CGROUP_V2)
+                return add(rep, "cgroup", "version 1 control groups cannot be given to a container safely",
+                           "boot the container's host with cgroup v2: systemd.unified_cgroup_hierarchy=1");
+        if (f->container == CONTAINER_PODMAN || f->container == CONTAINER_DOCKER)
+                return add(rep, "cgroup",
+                           f->cgroup_read_only ? "the container's control groups are read-only"
+                                               : "the container's root group holds processes, so that it passes nothing on",
+                           "%sin the container, once, as its root:\n"
+                           "  cd /sys/fs/cgroup && mkdir -p init\n"
+                           "  for p in $(cat cgroup.procs); do echo $p > init/cgroup.procs; done\n"
+                           "  echo +memory +pids +cpu > cgroup.subtree_control",
+                           !f->cgroup_read_only                ? ""
+                           : f->container == CONTAINER_PODMAN ? "podman run --cgroupns=private --security-opt unmask=/sys/fs/cgroup ...\n"
+                                                              : "docker run --cgroupns=private --security-opt writable-cgroups=true ...   (Docker 28 on)\n");
         if (f->container == CONTAINER_KUBERNETES)
                 return add(rep, "cgroup", "the container's control groups are read-only",
                            "limit the pod itself (resources.limits); or, where the node's containerd (2.1 on) has\n"
@@ -205,9 +227,6 @@ int doctor_fix_cgroup(const struct host_facts *f, struct doctor_report *rep) {
         if (f->container == CONTAINER_LXC || f->container == CONTAINER_OTHER)
                 return add(rep, "cgroup", "the container's control groups cannot be written",
                            "let the container's manager delegate them (systemd-nspawn does; LXC on a v2 host does)");
-        if (f->container == CONTAINER_DOCKER)
-                return add(rep, "cgroup", "the container's control groups are read-only",
-                           "docker run --cgroupns=private --security-opt writable-cgroups=true ...   (Docker 28 on, v2)");
         if (f->systemd && f->cgroup != HOST_CGROUP_V2 && f->uid != 0)
                 return add(rep, "cgroup", "version 1 control groups cannot be delegated to a user",
                            "boot with systemd.unified_cgroup_hierarchy=1 (add it to GRUB_CMDLINE_LINUX in\n"

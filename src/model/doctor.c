@@ -58,6 +58,7 @@ static void judge_namespaces(const struct host_facts *f, struct doctor_report *r
                 CONTROL_INNER_USER_NAMESPACE, CONTROL_MOUNT_NAMESPACE, CONTROL_PID_NAMESPACE, CONTROL_IPC_NAMESPACE,
                 CONTROL_UTS_NAMESPACE, CONTROL_NET_NAMESPACE, CONTROL_CGROUP_NAMESPACE,
         };
+        static const char *const kinds[] = {"user", "mnt", "pid", "ipc", "uts", "net", "cgroup"};
         const struct probe_result results[] = {
                 f->inner_userns, f->mount_ns, f->pid_ns, f->ipc_ns, f->uts_ns, f->net_ns, f->cgroup_ns,
         };
@@ -67,7 +68,7 @@ static void judge_namespaces(const struct host_facts *f, struct doctor_report *r
                 set(user, DOCTOR_YES, "%s", "");
         else {
                 set_failed(user, f->userns);
-                user->fix = doctor_fix_userns(f, f->userns, rep);
+                user->fix = doctor_fix_userns(f, f->userns, "user", rep);
         }
         for (size_t i = 0; i < ELEMENTSOF(ids); i++) {
                 struct doctor_finding *x = finding(rep, ids[i]);
@@ -79,7 +80,7 @@ static void judge_namespaces(const struct host_facts *f, struct doctor_report *r
                 } else {
                         set_failed(x, results[i]);
                         x->fix = doctor_older(f, x->control->kernel) ? doctor_fix_kernel(f, rep)
-                                                                      : doctor_fix_userns(f, results[i], rep);
+                                                                      : doctor_fix_userns(f, results[i], kinds[i], rep);
                 }
         }
 }
@@ -252,7 +253,7 @@ static void judge_notes(const struct host_facts *f, struct doctor_report *rep) {
                 note(rep, "memfd-noexec", "vm.memfd_noexec=2: programs that execute a memfd fail, inside as outside");
         if (f->core_pipe)
                 note(rep, "core-pattern", "core dumps go to a program of the host; belljar switches dumps off inside");
-        if (f->yama >= 0)
+        if (f->yama > 0)
                 note(rep, "yama", "kernel.yama.ptrace_scope=%d", f->yama);
         if (f->apparmor || f->selinux)
                 note(rep, "security-module", "%s%s%s%s", f->apparmor ? "AppArmor" : "", f->apparmor && f->selinux ? ", " : "",

@@ -75,12 +75,13 @@ const char *doctor_tier_state_name(enum doctor_tier_state s); /* "ready", "subst
 
 /* For people: lines of at most 100 columns; colour adds ANSI sequences. NULL: no memory. */
 char *doctor_text(const struct host_facts *f, const struct doctor_report *r, bool colour);
-/* One JSON object and a newline; keys are stable (docs/doctor.md). NULL: no memory. */
+/* One JSON object and a newline; its keys are stable, since programs read them. NULL: no memory. */
 char *doctor_json(const struct host_facts *f, const struct doctor_report *r);
 
 /* Within the part: doctor-fix.c. Each returns the index of its fix, adding it at most once; -1 when there is none or
  * no room. */
-int doctor_fix_userns(const struct host_facts *f, struct probe_result r, struct doctor_report *rep);
+/* kind: of the namespace, as in the sysctl user.max_KIND_namespaces: "user", "mnt". */
+int doctor_fix_userns(const struct host_facts *f, struct probe_result r, const char *kind, struct doctor_report *rep);
 int doctor_fix_proc(const struct host_facts *f, struct doctor_report *rep);
 int doctor_fix_seccomp(const struct host_facts *f, struct doctor_report *rep);
 int doctor_fix_cgroup(const struct host_facts *f, struct doctor_report *rep);

@@ -42,7 +42,7 @@ struct job {
         bool overlay;       /* the kernel has overlay without loading it */
         bool nft;           /* likewise nf_tables */
         bool parent_maps;   /* wait for the parent to write the maps */
-        int ready, go;      /* pipe ends of the child: says "unshared"; told "mapped" */
+        int sock;           /* the child's end: says "unshared", is told "mapped" */
         uid_t uid;
         gid_t gid;
 };
@@ -219,7 +219,7 @@ static struct probe_result enter_userns(struct job *j) {
                 return result(errno, STEP_CLONE);
         if (!j->parent_maps)
                 return map_self(j->uid, j->gid);
-        if (write(j->ready, "r", 1) != 1 || read(j->go, &r, sizeof(r)) != sizeof(r))
+        if (send(j->sock, "r", 1, MSG_NOSIGNAL) != 1 || recv(j->sock, &r, sizeof(r), MSG_WAITALL) != sizeof(r))
                 return result(EPIPE, STEP_FORK);
         if (r.err) /* the parent could not write the maps */
                 return r;
@@ -340,6 +340,8 @@ static int open_state(struct host_facts *f, const struct job *j, int *ret_parent
         if (st.st_uid != f->uid)
                 return EACCES;
         remove_stale(parent);
+        if (!j->overlay)
+                return ENODEV;
         snprintf(name, 32, DIR_PREFIX "%d", (int)getpid());
         if (mkdirat(parent, name, 0700) < 0)
                 return errno;
@@ -371,11 +373,11 @@ static struct probe_result idmap_try(const char *dir, pid_t pid) {
 }
 
 /* Root's side: writes the maps of the child, tries the id-mapped mount, and lets the child go on. */
-static void map_child(struct host_facts *f, const struct job *j, pid_t pid, int ready, int go) {
+static void map_child(struct host_facts *f, const struct job *j, pid_t pid, int sock) {
         struct probe_result r = result(0, STEP_NONE);
         char path[64], map[48], c;
 
-        if (read(ready, &c, 1) != 1)
+        if (recv(sock, &c, 1, 0) != 1)
                 return; /* it could not unshare */
         snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)pid);
         snprintf(map, sizeof(map), "0 %u 1", j->uid);
@@ -390,7 +392,7 @@ static void map_child(struct host_facts *f, const struct job *j, pid_t pid, int 
         }
         if (!r.err && f->state_dir[0])
                 f->idmap = idmap_try(f->state_dir, pid);
-        (void)!write(go, &r, sizeof(r)); /* the child may be dead: then its results say so */
+        (void)send(sock, &r, sizeof(r), MSG_NOSIGNAL); /* the child may be dead: then its results say so */
 }
 
 /* An id of the caller's namespace other than 0: 65534, or where that is not mapped the last that is. */
@@ -435,24 +437,20 @@ static void collect(struct host_facts *f, const struct shared *sh) {
 }
 
 int probe_namespaces(struct host_facts *f) {
-        _cleanup_fd_ int parent = -EBADF, dir = -EBADF, ready_r = -EBADF, ready_w = -EBADF, go_r = -EBADF, go_w = -EBADF;
-        int ready[2], go[2], status;
+        _cleanup_fd_ int parent = -EBADF, dir = -EBADF, here = -EBADF, there = -EBADF;
+        int pair[2], status;
         char name[32] = "";
 
-        if (pipe2(ready, O_CLOEXEC) < 0)
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
                 return -errno;
-        ready_r = ready[0];
-        ready_w = ready[1];
-        if (pipe2(go, O_CLOEXEC) < 0)
-                return -errno;
-        go_r = go[0];
-        go_w = go[1];
+        here = pair[0];
+        there = pair[1];
         struct shared *sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (sh == MAP_FAILED)
                 return -errno;
 
         struct job j = {
-                .sh = sh, .dirfd = -EBADF, .ready = ready_w, .go = go_r, .uid = geteuid(), .gid = getegid(),
+                .sh = sh, .dirfd = -EBADF, .sock = there, .uid = geteuid(), .gid = getegid(),
                 .overlay = has_overlay(f), .nft = !probe_would_load("nf_tables", f->release),
         };
         if (j.uid == 0) {
@@ -460,27 +458,25 @@ int probe_namespaces(struct host_facts *f) {
                 j.uid = other_id("/proc/self/uid_map");
                 j.gid = other_id("/proc/self/gid_map");
         }
-        if (f->state_dir[0] && j.overlay) {
+        if (f->state_dir[0]) {
                 int e = open_state(f, &j, &parent, &dir, name);
-                if (e)
+                if (e && j.overlay)
                         f->overlay_state = result(e, STEP_DIRS);
                 j.dirfd = dir;
         }
         pid_t pid = fork();
         if (pid == 0) {
-                close(TAKE_FD(ready_r));
-                close(TAKE_FD(go_w));
+                close(TAKE_FD(here));
                 if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
                         _exit(1);
                 probe_child(&j);
                 _exit(0);
         }
         int r = pid < 0 ? -errno : 0;
-        close(TAKE_FD(ready_w));
-        close(TAKE_FD(go_r));
+        close(TAKE_FD(there));
         if (pid > 0) {
                 if (j.parent_maps)
-                        map_child(f, &j, pid, ready_r, go_w);
+                        map_child(f, &j, pid, here);
                 while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
                         ;
                 collect(f, sh);

@@ -135,8 +135,8 @@ void probe_kernel(struct host_facts *f) {
         if (uname(&u) == 0) {
                 copy(f->release, sizeof(f->release), u.release);
                 probe_parse_release(u.release, &f->major, &f->minor);
-                f->wsl2 = strcasestr(u.release, "microsoft") && strcasestr(u.release, "WSL2");
-                f->wsl1 = !f->wsl2 && strcasestr(u.release, "microsoft") && !exists("/run/WSL");
+                f->wsl2 = strstr(u.release, "microsoft") || strstr(u.release, "WSL2"); /* "...-microsoft-standard-WSL2" */
+                f->wsl1 = !f->wsl2 && strstr(u.release, "-Microsoft");                 /* "4.4.0-19041-Microsoft" */
                 /* The sentry names itself in newer releases; older ones answer with this fixed build date. */
                 f->gvisor = strcasestr(u.release, "gvisor") ||
                             (streq(u.release, "4.4.0") && strstr(u.version, "Jan 10 15:06:54 PST 2016"));
@@ -297,9 +297,9 @@ int probe_cgroup(struct host_facts *f) {
         f->cgroup_freeze = (l.v2.base && (l.file_freeze || (l.v2_root && at_least(f, 5, 2)))) ||
                            l.v1[CGROUP_FREEZER].base;
         f->cgroup_evacuate = l.v2.evacuate != 0;
-        f->cgroup_read_only = l.v2.mount ? l.v2.read_only : l.v1[CGROUP_MEMORY].read_only;
         const struct cgroup_place *p = l.mode == CGROUP_MODE_V2 || !l.v1[CGROUP_MEMORY].mount ? &l.v2
                                                                                             : &l.v1[CGROUP_MEMORY];
+        f->cgroup_read_only = p->read_only;
         copy(f->cgroup_own, sizeof(f->cgroup_own), p->own ?: "");
         copy(f->cgroup_base, sizeof(f->cgroup_base), p->base ?: "");
         return 0;

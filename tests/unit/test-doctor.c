@@ -228,7 +228,10 @@ TEST(docker_default) {
         const char *t = fix_text("container");
         check(strstr(t, "seccomp=unconfined") && strstr(t, "systempaths=unconfined") && strstr(t, "docker run"));
         check_streq(fix_of(CONTROL_CGROUP_PIDS), "cgroup");
-        check(strstr(fix_text("cgroup"), "writable-cgroups=true"));
+        check(strstr(fix_text("cgroup"), "writable-cgroups=true") && strstr(fix_text("cgroup"), "cgroup.subtree_control"));
+        f.cgroup_read_only = false;
+        judge(&f);
+        check(!strstr(fix_text("cgroup"), "docker run") && strstr(fix_text("cgroup"), "cgroup.subtree_control"));
         check(state(CONTROL_CGROUP_PIDS) == DOCTOR_SUBSTITUTE && state(CONTROL_CGROUP_CPU) == DOCTOR_NO);
         check(strstr(fix_text("kvm"), "--device /dev/kvm"));
 
@@ -353,6 +356,19 @@ TEST(other_causes) {
         userns_fails(&f, EPERM, STEP_CLONE);
         judge(&f);
         check_streq(fix_of(CONTROL_USER_NAMESPACE), "userns-chroot");
+        f = good();
+        f.apparmor = true;
+        strcpy(f.apparmor_profile, "snap.code.code (enforce)");
+        userns_fails(&f, EACCES, STEP_UID_MAP);
+        judge(&f);
+        check_streq(fix_of(CONTROL_USER_NAMESPACE), "userns-profile");
+        strcpy(f.apparmor_profile, "unconfined");
+        judge(&f);
+        check_streq(fix_of(CONTROL_USER_NAMESPACE), "userns-unknown");
+        f = good();
+        f.net_ns = FAILED(ENOSPC, STEP_CLONE);
+        judge(&f);
+        check(!rep.ok && strstr(fix_text("userns-max"), "user.max_net_namespaces=200000"));
         f = good();
         f.selinux = f.selinux_enforcing = true;
         userns_fails(&f, EACCES, STEP_CLONE);
