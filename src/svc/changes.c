@@ -8,10 +8,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 
 #include "base/fd.h"
@@ -62,6 +65,7 @@ struct walk {
         size_t n, cap;
         struct strbuf path;
         uint64_t entries, memory, compared, visits;
+        bool unreadable; /* counting went past a directory that the modes close */
         dev_t upper_dev;
         char **hidden; /* sorted; the strings are the caller's */
         size_t n_hidden;
@@ -586,7 +590,7 @@ static int compare_same_type(struct walk *w, struct level *l, const char *name, 
 /* One entry of an upper directory. */
 static int upper_entry(struct walk *w, struct level *l, const char *name) {
         _cleanup_(change_clear) struct change c = {};
-        struct below b;
+        struct below b = {};
         struct stat st;
         ssize_t index = -1;
         bool changed = true;
@@ -691,7 +695,7 @@ static int enter(struct walk *w, struct level *parent, const struct pending *dir
         struct level l = {.upper = -1, .lower = -1, .hide = -1, .self = dir->self, .owner = parent->owner,
                           .opaque = parent->opaque};
         const char *name = dir->name;
-        struct below b;
+        struct below b = {};
         struct stat st;
         bool gone = true;
         int r;
@@ -703,7 +707,7 @@ static int enter(struct walk *w, struct level *parent, const struct pending *dir
                 r = l.upper = open_dir_at(parent->upper, name, O_RDONLY);
                 if (r < 0) {
                         if (w->summary && r == -EACCES) {
-                                w->summary->at_least = true;
+                                w->summary->at_least = w->unreadable = true;
                                 return 0;
                         }
                         return failed(w, r, "open", name);
@@ -870,29 +874,73 @@ static int is_empty(int dirfd) {
         return 1;
 }
 
-int changes_summary(const struct changes_source *s, struct changes_summary *ret, struct error *e) {
+static int count(const struct changes_source *s, struct changes_summary *ret, bool *ret_unreadable, struct error *e) {
         static const struct change_caps def = {UINT64_MAX, 4096, 64u << 20, 256u << 20, 1000000};
         struct changes_summary sum = {};
         struct walk w = {.s = s, .summary = &sum, .e = e};
 
-        if (s->upper_fd >= 0) {
-                int r = is_empty(s->upper_fd);
-                if (r < 0)
-                        return error_errno(e, -r, "cannot read the run's upper layer");
-                if (r == 0) {
-                        r = walk_all(&w, &def);
-                        if (r == -EACCES) { /* mode 000 and the like: not worth failing a run's end */
-                                sum.at_least = true;
-                                r = 0;
-                        }
-                        if (r == -E2BIG && sum.at_least)
-                                r = 0;
-                        if (r < 0)
-                                return r;
-                        if (e)
-                                *e = (struct error){};
-                }
+        int r = walk_all(&w, &def);
+        if (r == -EACCES) /* mode 000 and the like: not worth failing a run's end */
+                sum.at_least = w.unreadable = true;
+        else if (r < 0 && !(r == -E2BIG && sum.at_least))
+                return r;
+        if (e)
+                *e = (struct error){};
+        *ret = sum;
+        *ret_unreadable = w.unreadable;
+        return 0;
+}
+
+/* Counts once more in a child whose owner's modes do not bind. */
+static int count_unbound(const struct changes_source *s, struct changes_summary *ret) {
+        struct changes_summary sum;
+        bool unreadable;
+        int p[2], status;
+
+        if (pipe2(p, O_CLOEXEC) < 0)
+                return -errno;
+        _cleanup_fd_ int rd = p[0];
+        pid_t parent = getpid(), pid = fork();
+        if (pid == 0) {
+                if (changes_unbind() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent ||
+                    count(s, &sum, &unreadable, NULL) < 0 || fd_write_all(p[1], &sum, sizeof(sum)) < 0)
+                        _exit(1);
+                _exit(0);
         }
+        int r = pid < 0 ? -errno : 0;
+        close(p[1]);
+        if (r < 0)
+                return r;
+        ssize_t n;
+        do
+                n = read(rd, &sum, sizeof(sum));
+        while (n < 0 && errno == EINTR);
+        while (waitpid(pid, &status, 0) < 0)
+                if (errno != EINTR)
+                        return -errno;
+        if (n != (ssize_t)sizeof(sum) || status != 0)
+                return -EIO;
+        *ret = sum;
+        return 0;
+}
+
+int changes_summary(const struct changes_source *s, struct changes_summary *ret, struct error *e) {
+        struct changes_summary sum = {};
+        bool unreadable = false;
+        int r = s->upper_fd < 0 ? 1 : is_empty(s->upper_fd);
+
+        if (r == -EACCES) /* a run may close the workspace itself */
+                unreadable = sum.at_least = true;
+        else if (r < 0)
+                return error_errno(e, -r, "cannot read the run's upper layer");
+        else if (r == 0) {
+                r = count(s, &sum, &unreadable, e);
+                if (r < 0)
+                        return r;
+        }
+        /* Where that fails too, the first count stands, as a lower bound. */
+        if (unreadable && geteuid() != 0)
+                (void)!count_unbound(s, &sum);
         *ret = sum;
         return 0;
 }

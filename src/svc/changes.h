@@ -97,7 +97,8 @@ struct changes_summary {
         bool at_least;  /* a cap or an unreadable directory ended the count early */
 };
 /* For the line at the end of a run. An upper layer without entries costs one getdents. Beyond a cap it stops and
- * says so instead of failing. */
+ * says so instead of failing. Where an ordinary user's own modes close a directory, it counts again in a child
+ * (changes_unbind). */
 int changes_summary(const struct changes_source *s, struct changes_summary *ret, struct error *e) _must_check_;
 
 /* The hidden paths of a run in its state directory ("hidden": each path followed by a NUL), for the time when the layer
