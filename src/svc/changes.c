@@ -186,12 +186,12 @@ static int is_whiteout(const struct changes_source *s, int dirfd, const char *na
 
 /* ---- one entry ---- */
 
-static uint32_t map_id(const struct change_ids *ids, uint32_t id) {
+static uint32_t map_id(const struct change_ids *ids, uint32_t id, bool group) {
         if (ids->range == 0)
                 return id;
         if (id < ids->base || id - ids->base >= ids->range)
                 return CHANGE_ID_UNMAPPED;
-        return id - ids->base + ids->host;
+        return id - ids->base + (group ? ids->host_gid : ids->host);
 }
 
 static int read_link(int dirfd, const char *name, char **ret) {
@@ -212,8 +212,8 @@ static int fill_side(struct walk *w, struct change_side *side, int dirfd, const 
                      bool upper) {
         side->mode = st->st_mode;
         side->size = S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0;
-        side->uid = upper ? map_id(&w->s->ids, st->st_uid) : st->st_uid;
-        side->gid = upper ? map_id(&w->s->ids, st->st_gid) : st->st_gid;
+        side->uid = upper ? map_id(&w->s->ids, st->st_uid, false) : st->st_uid;
+        side->gid = upper ? map_id(&w->s->ids, st->st_gid, true) : st->st_gid;
         side->nlink = (uint32_t)st->st_nlink;
         if (S_ISLNK(st->st_mode) && w->list && !side->link) {
                 int r = read_link(dirfd, name, &side->link);
@@ -542,7 +542,8 @@ static int list_lower(struct walk *w, struct level *l) {
 
 static bool owners_differ(struct walk *w, const struct stat *u, const struct stat *lo) {
         const struct change_ids *ids = &w->s->ids;
-        return ids->range > 0 && (map_id(ids, u->st_uid) != lo->st_uid || map_id(ids, u->st_gid) != lo->st_gid);
+        return ids->range > 0 &&
+               (map_id(ids, u->st_uid, false) != lo->st_uid || map_id(ids, u->st_gid, true) != lo->st_gid);
 }
 
 /* Both sides have a thing of the same type: what is different about it? Returns false: nothing. */

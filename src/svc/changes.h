@@ -51,9 +51,10 @@ struct change {
 };
 
 /* Who owns the files of the upper layer. A run started by root gets a range of its own: the upper layer's id base+N
- * stands for the workspace's id host+N. range 0: ids are the user's own and are not compared. */
+ * stands for the workspace's user host+N and group host_gid+N. Where the workspace was shown by an id-mapped mount,
+ * host and host_gid are its owner and group. range 0: ids are the user's own and are not compared. */
 struct change_ids {
-        uint32_t base, range, host;
+        uint32_t base, range, host, host_gid;
 };
 
 /* Caps; 0 takes the default. */

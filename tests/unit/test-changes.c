@@ -351,6 +351,13 @@ TEST(ids) {
         check(c.n == 1 && c.items[0].kind == CHANGE_OWNER && streq(c.items[0].path, "c"));
         check(c.items[0].after.uid == CHANGE_ID_UNMAPPED && c.items[0].before.uid == 0);
         changes_clear(&c);
+
+        /* an id-mapped workspace of user 5 and group 6: the range's first id is theirs */
+        sh("cd upper && chown 100000:100000 b && rm a c && echo n >n && chown 100000:100000 n");
+        s.ids = (struct change_ids){.base = 100000, .range = 1, .host = 5, .host_gid = 6};
+        check(changes_read(&s, &c, &e) == 0);
+        check(c.n == 1 && streq(c.items[0].path, "n") && c.items[0].after.uid == 5 && c.items[0].after.gid == 6);
+        changes_clear(&c);
         fixture_leave(&f);
 }
 
