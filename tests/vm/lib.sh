@@ -23,10 +23,16 @@ vm_need() {
                 "xz-utils gcc libc6-dev qemu-system-x86 python3)"
 }
 
+# A cache of an ordinary user stays that user's when root fills it.
+vm_own() {
+        [[ $(id -u) != 0 ]] || chown -R --reference="$vm_cache" "$@"
+}
+
 # vm_lock NAME: held on fd 9 until the script ends; programs that might outlive it are started with 9>&-.
 vm_lock() {
         mkdir -p "$vm_cache"
         [[ -e $vm_cache/$1.lock ]] || : >"$vm_cache/$1.lock"
+        vm_own "$vm_cache/$1.lock"
         # For reading: a cache that root filled serves others too.
         exec 9<"$vm_cache/$1.lock"
         if ! flock -n 9; then
@@ -40,6 +46,7 @@ vm_lock() {
 vm_tmpdir() {
         rm -rf "$vm_cache/tmp/$1"
         mkdir -p "$vm_cache/tmp/$1"
+        vm_own "$vm_cache/tmp" "$vm_cache/tmp/$1"
         printf '%s\n' "$vm_cache/tmp/$1"
 }
 
