@@ -41,7 +41,14 @@ struct probe_result {
 };
 static inline bool probe_ok(struct probe_result r) { return r.tried && r.err == 0; }
 
-enum host_container { CONTAINER_NONE, CONTAINER_DOCKER, CONTAINER_PODMAN, CONTAINER_KUBERNETES, CONTAINER_LXC, CONTAINER_OTHER };
+enum host_container {
+        CONTAINER_NONE,
+        CONTAINER_DOCKER,
+        CONTAINER_PODMAN,
+        CONTAINER_KUBERNETES,
+        CONTAINER_LXC,
+        CONTAINER_OTHER
+};
 static inline const char *host_container_name(enum host_container c) {
         static const char *const names[] = {"none", "docker", "podman", "kubernetes", "lxc", "other"};
         return c <= CONTAINER_OTHER ? names[c] : "other";

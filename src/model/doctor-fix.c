@@ -61,7 +61,8 @@ static int fix_container(const struct host_facts *f, struct doctor_report *rep) 
         case CONTAINER_NONE:
                 return -1;
         default:
-                return add(rep, "container", "the container's seccomp, AppArmor or masked /proc forbids nested sandboxes",
+                return add(rep, "container",
+                           "the container's seccomp, AppArmor or masked /proc forbids nested sandboxes",
                            "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined \\\n"
                            "  --security-opt systempaths=unconfined ...\n"
                            "With a seccomp profile of your own instead, allow clone, unshare, setns, mount, umount2,\n"
@@ -73,24 +74,29 @@ static int fix_apparmor(const struct host_facts *f, struct doctor_report *rep) {
         /* A profile for a program that users can replace would free all of them: system paths only. */
         bool installed = (str_after(f->exe, "/usr/") || str_after(f->exe, "/opt/")) && strlen(f->exe) < 60 &&
                          f->exe[strcspn(f->exe, " \t\n\"'\\*?[]{}^,@#$`!&;|<>()")] == 0;
-        return add(rep, "userns-apparmor", "AppArmor allows user namespaces only to programs that it knows (Ubuntu 23.10 on)",
-                   "%s"
-                   "sudo tee /etc/apparmor.d/belljar >/dev/null <<'END'\n"
-                   "abi <abi/4.0>,\n"
-                   "include <tunables/global>\n"
-                   "\n"
-                   "profile belljar %s flags=(unconfined) {\n"
-                   "  userns,\n"
-                   "  include if exists <local/belljar>\n"
-                   "}\n"
-                   "END\n"
-                   "sudo apparmor_parser -r /etc/apparmor.d/belljar",
-                   installed ? "" : "# install belljar as /usr/bin/belljar first: a path that users can write must not get this\n",
-                   installed ? f->exe : "/usr/bin/belljar");
+        return add(
+                rep, "userns-apparmor",
+                "AppArmor allows user namespaces only to programs that it knows (Ubuntu 23.10 on)",
+                "%s"
+                "sudo tee /etc/apparmor.d/belljar >/dev/null <<'END'\n"
+                "abi <abi/4.0>,\n"
+                "include <tunables/global>\n"
+                "\n"
+                "profile belljar %s flags=(unconfined) {\n"
+                "  userns,\n"
+                "  include if exists <local/belljar>\n"
+                "}\n"
+                "END\n"
+                "sudo apparmor_parser -r /etc/apparmor.d/belljar",
+                installed ? ""
+                          : "# install belljar as /usr/bin/belljar first: no path that users can write may get this\n",
+                installed ? f->exe : "/usr/bin/belljar");
 }
 
 int doctor_fix_userns(const struct host_facts *f, struct probe_result r, const char *kind, struct doctor_report *rep) {
-        bool root = f->uid == 0, denied = r.err == EPERM || r.err == EACCES;
+        bool denied = r.err == EPERM || r.err == EACCES;
+        /* Root may make the outer namespace whatever is set; what is made inside of it is no longer root's. */
+        bool restricted = f->uid != 0 || probe_ok(f->userns);
 
         if (f->wsl1)
                 return add(rep, "wsl1", "WSL 1 has no namespaces",
@@ -98,32 +104,36 @@ int doctor_fix_userns(const struct host_facts *f, struct probe_result r, const c
         if (r.err == ENOSPC || r.err == EUSERS || f->sysctl_max_userns == 0) {
                 const char *which = f->sysctl_max_userns == 0 ? "user" : kind;
                 char title[160];
-                snprintf(title, sizeof(title), f->sysctl_max_userns == 0 ? "user.max_%s_namespaces=0 forbids user namespaces"
-                                                                         : "the limit user.max_%s_namespaces is reached", which);
+                snprintf(title, sizeof(title),
+                         f->sysctl_max_userns == 0 ? "user.max_%s_namespaces=0 forbids user namespaces"
+                                                   : "the limit user.max_%s_namespaces is reached",
+                         which);
                 return add(rep, "userns-max", title,
                            "echo user.max_%s_namespaces=%d | sudo tee /etc/sysctl.d/60-belljar.conf\n"
                            "sudo sysctl --system", which, f->sysctl_max_userns > 15000 ? 200000 : 15000);
         }
         if (f->chrooted && denied)
-                return add(rep, "userns-chroot", "the caller is in a chroot, where the kernel refuses user namespaces",
-                           "run belljar outside the chroot, or make the directory the root of a mount namespace:\n"
-                           "sudo unshare --mount sh -c 'mount --rbind DIR DIR && cd DIR && pivot_root . mnt && exec sh'");
-        if (!root && f->sysctl_userns_clone == 0)
+                return add(
+                        rep, "userns-chroot", "the caller is in a chroot, where the kernel refuses user namespaces",
+                        "run belljar outside the chroot, or make the directory the root of a mount namespace:\n"
+                        "sudo unshare -m sh -c 'mount --rbind DIR DIR && cd DIR && pivot_root . mnt && exec sh'");
+        if (restricted && f->sysctl_userns_clone == 0 && denied)
                 return add(rep, "userns-sysctl", "kernel.unprivileged_userns_clone=0 keeps user namespaces for root",
                            "echo kernel.unprivileged_userns_clone=1 | sudo tee /etc/sysctl.d/60-belljar.conf\n"
                            "sudo sysctl --system");
-        if (!root && f->sysctl_apparmor_userns > 0 && denied)
+        if (restricted && f->sysctl_apparmor_userns > 0 && denied)
                 return fix_apparmor(f, rep);
         if (f->container != CONTAINER_NONE)
                 return fix_container(f, rep);
         if (denied && f->apparmor_profile[0] && !str_after(f->apparmor_profile, "unconfined"))
-                return add(rep, "userns-profile", "the AppArmor profile in which the caller runs refuses it",
-                           "start belljar outside of that profile (cat /proc/self/attr/current names it), or add to it:\n"
-                           "  userns,\n"
-                           "  capability,\n"
-                           "  mount,\n"
-                           "  umount,\n"
-                           "  pivot_root,");
+                return add(
+                        rep, "userns-profile", "the AppArmor profile in which the caller runs refuses it",
+                        "start belljar outside of that profile (cat /proc/self/attr/current names it), or add to it:\n"
+                        "  userns,\n"
+                        "  capability,\n"
+                        "  mount,\n"
+                        "  umount,\n"
+                        "  pivot_root,");
         if (r.err == EINVAL || r.err == ENOSYS)
                 return add(rep, "userns-kernel", "the kernel was built without a namespace that is needed",
                            "boot a kernel with CONFIG_NAMESPACES, CONFIG_USER_NS, CONFIG_PID_NS, CONFIG_NET_NS,\n"
@@ -145,7 +155,8 @@ int doctor_fix_proc(const struct host_facts *f, struct doctor_report *rep) {
         int i = fix_container(f, rep);
         if (i >= 0)
                 return i;
-        return add(rep, "proc-covered", "something is mounted over parts of /proc, so that the kernel allows no new one",
+        return add(rep, "proc-covered",
+                   "something is mounted over parts of /proc, so that the kernel allows no new one",
                    "findmnt -R /proc\n"
                    "sudo umount each of these but /proc itself and /proc/sys/fs/binfmt_misc");
 }
@@ -169,7 +180,8 @@ int doctor_fix_landlock(const struct host_facts *f, struct doctor_report *rep) {
                            "sudo update-grub");
         if (f->landlock_err == EPERM && fix_container(f, rep) >= 0)
                 return fix_container(f, rep);
-        return add(rep, "landlock", "the kernel was built without Landlock", "boot a kernel with CONFIG_SECURITY_LANDLOCK");
+        return add(rep, "landlock", "the kernel was built without Landlock",
+                   "boot a kernel with CONFIG_SECURITY_LANDLOCK");
 }
 
 /* No systemd: root gives the user a group and puts the shell into it. */
@@ -210,16 +222,20 @@ int doctor_fix_cgroup(const struct host_facts *f, struct doctor_report *rep) {
                 return add(rep, "cgroup", "version 1 control groups cannot be given to a container safely",
                            "boot the container's host with cgroup v2: systemd.unified_cgroup_hierarchy=1");
         if (f->container == CONTAINER_PODMAN || f->container == CONTAINER_DOCKER)
-                return add(rep, "cgroup",
-                           f->cgroup_read_only ? "the container's control groups are read-only"
-                                               : "the container's root group holds processes, so that it passes nothing on",
-                           "%sin the container, once, as its root:\n"
-                           "  cd /sys/fs/cgroup && mkdir -p init\n"
-                           "  for p in $(cat cgroup.procs); do echo $p > init/cgroup.procs; done\n"
-                           "  echo +memory +pids +cpu > cgroup.subtree_control",
-                           !f->cgroup_read_only                ? ""
-                           : f->container == CONTAINER_PODMAN ? "podman run --cgroupns=private --security-opt unmask=/sys/fs/cgroup ...\n"
-                                                              : "docker run --cgroupns=private --security-opt writable-cgroups=true ...   (Docker 28 on)\n");
+                return add(
+                        rep, "cgroup",
+                        f->cgroup_read_only
+                                ? "the container's control groups are read-only"
+                                : "the container's root group holds processes, so that it passes nothing on",
+                        "%sin the container, once, as its root:\n"
+                        "  cd /sys/fs/cgroup && mkdir -p init\n"
+                        "  for p in $(cat cgroup.procs); do echo $p > init/cgroup.procs; done\n"
+                        "  echo +memory +pids +cpu > cgroup.subtree_control",
+                        !f->cgroup_read_only ? ""
+                        : f->container == CONTAINER_PODMAN
+                                ? "podman run --cgroupns=private --security-opt unmask=/sys/fs/cgroup ...\n"
+                                : "docker run --cgroupns=private --security-opt writable-cgroups=true ...\n"
+                                  "(Docker 28 on, not rootless); ");
         if (f->container == CONTAINER_KUBERNETES)
                 return add(rep, "cgroup", "the container's control groups are read-only",
                            "limit the pod itself (resources.limits); or, where the node's containerd (2.1 on) has\n"
@@ -256,7 +272,8 @@ int doctor_fix_cgroup(const struct host_facts *f, struct doctor_report *rep) {
 
 int doctor_fix_overlay(const struct host_facts *f, struct doctor_report *rep) {
         if (probe_ok(f->overlay))
-                return add(rep, "overlay-fs", "the state directory's file system cannot be the upper layer of an overlay",
+                return add(rep, "overlay-fs",
+                           "the state directory's file system cannot be the upper layer of an overlay",
                            "keep the state on ext4, xfs, btrfs or tmpfs (not NFS, FUSE or another overlay):\n"
                            "export XDG_STATE_HOME=/a/directory/on/such/a/file/system\n"
                            "in a container: mount a volume there (-v belljar-state:/root/.local/state)");
@@ -299,9 +316,11 @@ static bool is_os(const struct host_facts *f, const char *a, const char *b, cons
 
 int doctor_fix_newuidmap(const struct host_facts *f, struct doctor_report *rep) {
         return add(rep, "newuidmap", "newuidmap and newgidmap are missing, or have no right to map ids", "%s",
-                   is_os(f, "fedora", "rhel", "centos") ? "sudo dnf reinstall shadow-utils || sudo dnf install shadow-utils"
-                   : is_os(f, "arch", "alpine", "gentoo") ? "install shadow (Alpine: shadow-uidmap) by the package manager"
-                                                           : "sudo apt-get install --reinstall uidmap");
+                   is_os(f, "fedora", "rhel", "centos")
+                           ? "sudo dnf reinstall shadow-utils || sudo dnf install shadow-utils"
+                   : is_os(f, "arch", "alpine", "gentoo")
+                           ? "install shadow (Alpine: shadow-uidmap) by the package manager"
+                           : "sudo apt-get install --reinstall uidmap");
 }
 
 int doctor_fix_kvm(const struct host_facts *f, struct doctor_report *rep) {
@@ -315,7 +334,8 @@ int doctor_fix_kvm(const struct host_facts *f, struct doctor_report *rep) {
                 return add(rep, "kvm", "KVM is not loaded", "sudo modprobe kvm_intel || sudo modprobe kvm_amd");
         if (f->wsl2)
                 return add(rep, "kvm", "there is no KVM",
-                           "in %%UserProfile%%\\.wslconfig, section [wsl2]: nestedVirtualization=true; then wsl --shutdown");
+                           "in %%UserProfile%%\\.wslconfig, section [wsl2]: nestedVirtualization=true;\n"
+                           "then in PowerShell: wsl --shutdown");
         return add(rep, "kvm", "there is no KVM",
                    "switch virtualisation on in the firmware; in a virtual machine, nested virtualisation on its\n"
                    "host; then sudo modprobe kvm_intel || sudo modprobe kvm_amd");
@@ -325,8 +345,9 @@ int doctor_fix_qemu(const struct host_facts *f, struct doctor_report *rep) {
         return add(rep, "qemu", "QEMU is not installed", "%s",
                    is_os(f, "fedora", "rhel", "centos") ? "sudo dnf install qemu-kvm"
                    : is_os(f, "arch", "arch", "arch")   ? "sudo pacman -S qemu-base"
-                   : is_os(f, "alpine", "alpine", "alpine") ? "sudo apk add qemu-system-x86_64"
-                                                            : "sudo apt-get install qemu-system-x86 (arm64: qemu-system-arm)");
+                   : is_os(f, "alpine", "alpine", "alpine")
+                           ? "sudo apk add qemu-system-x86_64"
+                           : "sudo apt-get install qemu-system-x86 (arm64: qemu-system-arm)");
 }
 
 int doctor_fix_kernel(const struct host_facts *f, struct doctor_report *rep) {
@@ -344,13 +365,14 @@ void doctor_fix_kernel_done(const struct host_facts *f, struct doctor_report *re
         for (size_t i = 0; i < CONTROL_N && len < sizeof(x->text); i++) {
                 const struct control *c = rep->findings[i].control;
                 if (rep->findings[i].fix == fix)
-                        len += (size_t)snprintf(x->text + len, sizeof(x->text) - len, "%s%s: from %s on", len ? "\n" : "",
-                                                c->name, c->kernel);
+                        len += (size_t)snprintf(x->text + len, sizeof(x->text) - len, "%s%s: from %s on",
+                                                len ? "\n" : "", c->name, c->kernel);
         }
         if (len < sizeof(x->text))
                 snprintf(x->text + len, sizeof(x->text) - len, "%s%s", len ? "\n" : "",
                          is_os(f, "debian", "debian", "debian")
                                  ? "Debian 12 has 6.1, its backports and Debian 13 have 6.12"
-                         : is_os(f, "ubuntu", "ubuntu", "ubuntu") ? "sudo apt-get install linux-generic-hwe-$(. /etc/os-release; echo $VERSION_ID)"
-                                                                  : "any distribution of 2023 or later has 6.1 or later");
+                         : is_os(f, "ubuntu", "ubuntu", "ubuntu")
+                                 ? "sudo apt-get install linux-generic-hwe-$(. /etc/os-release; echo $VERSION_ID)"
+                                 : "any distribution of 2023 or later has 6.1 or later");
 }

@@ -155,24 +155,40 @@ static json_t *probe_json(struct probe_result r) {
 }
 
 static json_t *host_json(const struct host_facts *f) {
-        json_t *host = json_pack(
-                "{s:o, s:o, s:o, s:I, s:s, s:b, s:b, s:b, s:i, s:s, s:o, s:o, s:o, s:o}", "kernel", text(f->release), "os",
-                text(f->os_id), "os_version", text(f->os_version), "uid", (json_int_t)f->uid, "container",
-                host_container_name(f->container), "wsl", f->wsl1 || f->wsl2, "gvisor", f->gvisor, "chroot", f->chrooted,
-                "landlock_abi", f->landlock_abi, "cgroup", host_cgroup_name(f->cgroup), "cgroup_base", text(f->cgroup_base),
-                "state_dir", text(f->state_dir), "state_fs", text(f->state_fs), "qemu", text(f->qemu));
+        json_t *host =
+                json_pack("{s:o, s:o, s:o, s:I, s:s, s:b, s:b, s:b, s:i, s:s, s:o, s:o, s:o, s:o}", "kernel",
+                          text(f->release), "os", text(f->os_id), "os_version", text(f->os_version), "uid",
+                          (json_int_t)f->uid, "container", host_container_name(f->container), "wsl", f->wsl1 || f->wsl2,
+                          "gvisor", f->gvisor, "chroot", f->chrooted, "landlock_abi", f->landlock_abi, "cgroup",
+                          host_cgroup_name(f->cgroup), "cgroup_base", text(f->cgroup_base), "state_dir",
+                          text(f->state_dir), "state_fs", text(f->state_fs), "qemu", text(f->qemu));
         json_t *probes = json_object();
         const struct {
                 const char *name;
                 struct probe_result r;
         } all[] = {
-                {"user_namespace", f->userns}, {"inner_user_namespace", f->inner_userns}, {"mount_namespace", f->mount_ns},
-                {"pid_namespace", f->pid_ns}, {"ipc_namespace", f->ipc_ns}, {"uts_namespace", f->uts_ns},
-                {"net_namespace", f->net_ns}, {"cgroup_namespace", f->cgroup_ns}, {"proc_mount", f->proc_mount},
-                {"sysfs_mount", f->sysfs_mount}, {"nftables", f->nft}, {"overlay", f->overlay},
-                {"overlay_state", f->overlay_state}, {"idmapped_mount", f->idmap}, {"seccomp", f->seccomp},
-                {"seccomp_notify", f->seccomp_notify}, {"no_new_privs", f->no_new_privs}, {"pidfd", f->pidfd},
-                {"clone3", f->clone3}, {"close_range", f->close_range}, {"openat2", f->openat2}, {"kvm", f->kvm},
+                {"user_namespace", f->userns},
+                {"inner_user_namespace", f->inner_userns},
+                {"mount_namespace", f->mount_ns},
+                {"pid_namespace", f->pid_ns},
+                {"ipc_namespace", f->ipc_ns},
+                {"uts_namespace", f->uts_ns},
+                {"net_namespace", f->net_ns},
+                {"cgroup_namespace", f->cgroup_ns},
+                {"proc_mount", f->proc_mount},
+                {"sysfs_mount", f->sysfs_mount},
+                {"nftables", f->nft},
+                {"overlay", f->overlay},
+                {"overlay_state", f->overlay_state},
+                {"idmapped_mount", f->idmap},
+                {"seccomp", f->seccomp},
+                {"seccomp_notify", f->seccomp_notify},
+                {"no_new_privs", f->no_new_privs},
+                {"pidfd", f->pidfd},
+                {"clone3", f->clone3},
+                {"close_range", f->close_range},
+                {"openat2", f->openat2},
+                {"kvm", f->kvm},
         };
         for (size_t i = 0; i < ELEMENTSOF(all); i++)
                 json_object_set_new(probes, all[i].name, probe_json(all[i].r));
@@ -192,9 +208,10 @@ static json_t *tiers_json(const struct doctor_report *r) {
                 for (size_t j = 0; j < ELEMENTSOF(t->fixes); j++)
                         if (t->fixes[j] >= 0)
                                 json_array_append_new(fixes, json_string(fix_id(r, t->fixes[j])));
-                json_array_append_new(a, json_pack("{s:s, s:s, s:b, s:o, s:o}", "name", tier_name(t->tier), "state",
-                                                   doctor_tier_state_name(t->state), "built", control_tier_built(t->tier),
-                                                   "detail", text(t->detail), "fixes", fixes));
+                json_array_append_new(a,
+                                      json_pack("{s:s, s:s, s:b, s:o, s:o}", "name", tier_name(t->tier), "state",
+                                                doctor_tier_state_name(t->state), "built", control_tier_built(t->tier),
+                                                "detail", text(t->detail), "fixes", fixes));
         }
         return a;
 }
@@ -204,12 +221,12 @@ static json_t *controls_json(const struct doctor_report *r) {
         for (size_t i = 0; i < CONTROL_N; i++) {
                 const struct doctor_finding *x = &r->findings[i];
                 const struct control *c = x->control;
-                json_array_append_new(
-                        a, json_pack("{s:s, s:s, s:s, s:b, s:o, s:s, s:s, s:s*, s:s, s:s*}", "name", c->name, "state",
-                                     doctor_state_name(x->state), "severity", doctor_severity_name(x->severity), "required",
-                                     control_required(c, TIER_PROCESS), "detail", text(x->detail), "meaning", c->meaning,
-                                     "loss", c->loss, "substitute", c->substitute, "kernel", c->kernel, "fix",
-                                     fix_id(r, x->fix)));
+                json_array_append_new(a, json_pack("{s:s, s:s, s:s, s:b, s:o, s:s, s:s, s:s*, s:s, s:s*}", "name",
+                                                   c->name, "state", doctor_state_name(x->state), "severity",
+                                                   doctor_severity_name(x->severity), "required",
+                                                   control_required(c, TIER_PROCESS), "detail", text(x->detail),
+                                                   "meaning", c->meaning, "loss", c->loss, "substitute", c->substitute,
+                                                   "kernel", c->kernel, "fix", fix_id(r, x->fix)));
         }
         return a;
 }
@@ -220,7 +237,8 @@ char *doctor_json(const struct host_facts *f, const struct doctor_report *r) {
                 json_array_append_new(fixes, json_pack("{s:s, s:o, s:o}", "id", r->fixes[i].id, "cause",
                                                        text(r->fixes[i].title), "fix", text(r->fixes[i].text)));
         for (size_t i = 0; i < r->n_notes; i++)
-                json_array_append_new(notes, json_pack("{s:s, s:o}", "name", r->notes[i].name, "text", text(r->notes[i].text)));
+                json_array_append_new(
+                        notes, json_pack("{s:s, s:o}", "name", r->notes[i].name, "text", text(r->notes[i].text)));
         json_t *root = json_pack("{s:i, s:b, s:o, s:o, s:o, s:o, s:o}", "version", 1, "ok", r->ok, "host", host_json(f),
                                  "tiers", tiers_json(r), "controls", controls_json(r), "fixes", fixes, "notes", notes);
         if (!root)

@@ -90,7 +90,8 @@ static bool lacks_mounts(struct doctor_report *rep, struct doctor_finding *x) {
         static const enum control_id needs[] = {CONTROL_USER_NAMESPACE, CONTROL_MOUNT_NAMESPACE, CONTROL_PID_NAMESPACE};
         for (size_t i = 0; i < ELEMENTSOF(needs); i++) {
                 const struct doctor_finding *n = finding(rep, needs[i]);
-                if (n->state == DOCTOR_NO && (needs[i] != CONTROL_PID_NAMESPACE || x->control->id == CONTROL_PROC_MOUNT)) {
+                if (n->state == DOCTOR_NO &&
+                    (needs[i] != CONTROL_PID_NAMESPACE || x->control->id == CONTROL_PROC_MOUNT)) {
                         set(x, DOCTOR_NO, "needs %s", n->control->name);
                         x->fix = n->fix;
                         return true;
@@ -120,7 +121,8 @@ static void judge_files(const struct host_facts *f, struct doctor_report *rep) {
                 set_failed(overlay, f->overlay);
                 overlay->fix = kernel_or(f, rep, CONTROL_OVERLAY, doctor_fix_overlay);
         } else if (!f->overlay_state.tried || (f->overlay_state.step == STEP_DIRS && f->overlay_state.err == EACCES))
-                set(overlay, DOCTOR_YES, "not tried on %.100s%s", f->state_dir[0] ? f->state_dir : "the state directory",
+                set(overlay, DOCTOR_YES, "not tried on %.100s%s",
+                    f->state_dir[0] ? f->state_dir : "the state directory",
                     f->state_dir[0] ? ", which is not yours" : "");
         else {
                 set(overlay, DOCTOR_NO, "on %s at %.100s: %s: %s", f->state_fs, f->state_dir,
@@ -154,8 +156,9 @@ static void judge_locks(const struct host_facts *f, struct doctor_report *rep) {
                               *nnp = finding(rep, CONTROL_NO_NEW_PRIVS), *caps = finding(rep, CONTROL_CAPABILITIES);
 
         if (f->landlock_abi > 0)
-                set(landlock, DOCTOR_YES, "ABI %d: files%s%s%s", f->landlock_abi, f->landlock_abi >= 4 ? ", TCP ports" : "",
-                    f->landlock_abi >= 5 ? ", device ioctls" : "", f->landlock_abi >= 6 ? ", signals, abstract sockets" : "");
+                set(landlock, DOCTOR_YES, "ABI %d: files%s%s%s", f->landlock_abi,
+                    f->landlock_abi >= 4 ? ", TCP ports" : "", f->landlock_abi >= 5 ? ", device ioctls" : "",
+                    f->landlock_abi >= 6 ? ", signals, abstract sockets" : "");
         else {
                 set(landlock, DOCTOR_SUBSTITUTE, "%s", f->landlock_err ? strerror(f->landlock_err) : "absent");
                 landlock->fix = kernel_or(f, rep, CONTROL_LANDLOCK, doctor_fix_landlock);
@@ -188,7 +191,9 @@ static void judge_cgroups(const struct host_facts *f, struct doctor_report *rep)
                 struct doctor_finding *x = finding(rep, limits[i].id);
                 if (have[i] != CONTROLLER_NONE)
                         set(x, DOCTOR_YES, "%s%s", have[i] == CONTROLLER_V2 ? "v2" : "v1",
-                            have[i] == CONTROLLER_V2 && f->cgroup_evacuate ? ", once belljar has moved into a group of its own" : "");
+                            have[i] == CONTROLLER_V2 && f->cgroup_evacuate
+                                    ? ", once belljar has moved into a group of its own"
+                                    : "");
                 else {
                         set(x, limits[i].substitute ? DOCTOR_SUBSTITUTE : DOCTOR_NO, "%s",
                             f->cgroup == HOST_CGROUP_NONE ? "no control groups are mounted"
@@ -237,7 +242,8 @@ static void judge_notes(const struct host_facts *f, struct doctor_report *rep) {
                 note(rep, "seccomp", "a seccomp filter of the surroundings holds as well");
         for (size_t i = 0; i < ELEMENTSOF(calls); i++)
                 if (results[i].tried && results[i].err)
-                        note(rep, calls[i].name, "absent (Linux %s has it): %s", calls[i].kernel, strerror(results[i].err));
+                        note(rep, calls[i].name, "absent (Linux %s has it): %s", calls[i].kernel,
+                             strerror(results[i].err));
         if (probe_ok(f->net_ns)) {
                 if (probe_ok(f->nft))
                         note(rep, "nftables", "works in a network namespace: egress by policy is possible");
@@ -256,8 +262,9 @@ static void judge_notes(const struct host_facts *f, struct doctor_report *rep) {
         if (f->yama > 0)
                 note(rep, "yama", "kernel.yama.ptrace_scope=%d", f->yama);
         if (f->apparmor || f->selinux)
-                note(rep, "security-module", "%s%s%s%s", f->apparmor ? "AppArmor" : "", f->apparmor && f->selinux ? ", " : "",
-                     f->selinux ? "SELinux" : "", f->selinux_enforcing ? " (enforcing)" : "");
+                note(rep, "security-module", "%s%s%s%s", f->apparmor ? "AppArmor" : "",
+                     f->apparmor && f->selinux ? ", " : "", f->selinux ? "SELinux" : "",
+                     f->selinux_enforcing ? " (enforcing)" : "");
 }
 
 /* "A, B and 3 more": the controls of one severity; returns how many there are. */
@@ -301,19 +308,41 @@ static void judge_process(struct doctor_report *rep, struct doctor_tier *t) {
                 size_t weaker = list_controls(rep, DOCTOR_WEAKER, list), lacks = list_controls(rep, DOCTOR_LACKS, list);
                 t->state = DOCTOR_TIER_SUBSTITUTES;
                 if (weaker)
-                        snprintf(t->detail, sizeof(t->detail), "%zu by a substitute%s%s", weaker, lacks ? "; without " : "", list);
+                        snprintf(t->detail, sizeof(t->detail), "%zu by a substitute%s%s", weaker,
+                                 lacks ? "; without " : "", list);
                 else
                         snprintf(t->detail, sizeof(t->detail), "without %s", list);
         } else
                 t->state = DOCTOR_TIER_READY;
 }
 
+struct have {
+        bool has;
+        const char *what;
+};
+
+/* "the host has A, B; lacks C" */
+static void list_have(struct doctor_tier *t, const struct have *h, size_t n) {
+        size_t len = 0;
+        for (int want = 1; want >= 0; want--)
+                for (size_t i = 0, k = 0; i < n && len < sizeof(t->detail); i++)
+                        if (h[i].has == want)
+                                len += (size_t)snprintf(t->detail + len, sizeof(t->detail) - len, "%s%s",
+                                                        k++        ? ", "
+                                                        : want     ? "the host has "
+                                                        : len == 0 ? "the host lacks "
+                                                                   : "; lacks ", h[i].what);
+}
+
 static void judge_container(const struct host_facts *f, struct doctor_report *rep, struct doctor_tier *t) {
-        bool ids = f->uid == 0 || (f->subuid >= 65536 && f->subgid >= 65536), helpers = f->uid == 0 || (f->newuidmap && f->newgidmap);
+        bool ids = f->uid == 0 || (f->subuid >= 65536 && f->subgid >= 65536),
+             helpers = f->uid == 0 || (f->newuidmap && f->newgidmap);
         bool overlay = rep->findings[CONTROL_OVERLAY].state == DOCTOR_YES;
 
-        snprintf(t->detail, sizeof(t->detail), "the host has %s, %s, %s", rep->ok ? "the namespaces" : "not the namespaces",
-                 overlay ? "overlay" : "no overlay", ids && helpers ? "a range of ids" : "no range of ids for you");
+        list_have(t,
+                  (const struct have[]){
+                          {rep->ok, "namespaces"}, {overlay, "overlay"}, {ids && helpers, "a range of ids for you"}},
+                  3);
         if (!helpers)
                 t->fixes[0] = doctor_fix_newuidmap(f, rep);
         if (!ids)
@@ -321,10 +350,10 @@ static void judge_container(const struct host_facts *f, struct doctor_report *re
 }
 
 static void judge_vm(const struct host_facts *f, struct doctor_report *rep, struct doctor_tier *t) {
-        snprintf(t->detail, sizeof(t->detail), "the host has %s, %s", f->qemu[0] ? "QEMU" : "no QEMU",
-                 probe_ok(f->kvm)              ? "KVM"
-                 : f->kvm.step == STEP_MODULE ? "a KVM that is not loaded (TCG works, slower)"
-                                              : "no KVM (TCG works, slower)");
+        list_have(t,
+                  (const struct have[]){{f->qemu[0], "QEMU"},
+                                        {probe_ok(f->kvm), probe_ok(f->kvm) ? "KVM" : "KVM (TCG works, slower)"}},
+                  2);
         if (!f->qemu[0])
                 t->fixes[0] = doctor_fix_qemu(f, rep);
         if (!probe_ok(f->kvm))

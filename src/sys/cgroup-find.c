@@ -163,7 +163,9 @@ int cgroup_layout_parse(const char *cgroup, const char *mountinfo, struct cgroup
 }
 
 /* access(2) by the effective ids; a positive errno or 0. */
-static int may(int dirfd, const char *name, int mode) { return faccessat(dirfd, name, mode, AT_EACCESS) < 0 ? errno : 0; }
+static int may(int dirfd, const char *name, int mode) {
+        return faccessat(dirfd, name, mode, AT_EACCESS) < 0 ? errno : 0;
+}
 
 static unsigned words_mask(const char *text) {
         unsigned mask = 0;
@@ -264,7 +266,11 @@ int cgroup_place_find_v2(struct cgroup_place *p) {
                                 p->why = errno;
                         continue;
                 }
-                int e = may(fd, ".", W_OK | X_OK) ?: may(fd, "cgroup.procs", W_OK) ?: (is_threaded(fd) ? EOPNOTSUPP : 0);
+                int e = may(fd, ".", W_OK | X_OK);
+                if (e == 0)
+                        e = may(fd, "cgroup.procs", W_OK);
+                if (e == 0 && is_threaded(fd))
+                        e = EOPNOTSUPP;
                 if (e != 0) {
                         if (!p->base)
                                 p->why = e;

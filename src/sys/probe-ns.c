@@ -121,7 +121,8 @@ static void nft_child(struct job *j) {
 
         memset(&begin, 0, sizeof(begin));
         memset(&table, 0, sizeof(table));
-        begin.n = (struct nlmsghdr){.nlmsg_len = sizeof(begin), .nlmsg_type = NFNL_MSG_BATCH_BEGIN, .nlmsg_flags = NLM_F_REQUEST};
+        begin.n = (struct nlmsghdr){
+                .nlmsg_len = sizeof(begin), .nlmsg_type = NFNL_MSG_BATCH_BEGIN, .nlmsg_flags = NLM_F_REQUEST};
         begin.g.res_id = htons(NFNL_SUBSYS_NFTABLES);
         end = begin;
         end.n.nlmsg_type = NFNL_MSG_BATCH_END;

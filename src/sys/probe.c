@@ -135,7 +135,8 @@ void probe_kernel(struct host_facts *f) {
         if (uname(&u) == 0) {
                 copy(f->release, sizeof(f->release), u.release);
                 probe_parse_release(u.release, &f->major, &f->minor);
-                f->wsl2 = strstr(u.release, "microsoft") || strstr(u.release, "WSL2"); /* "...-microsoft-standard-WSL2" */
+                f->wsl2 =
+                        strstr(u.release, "microsoft") || strstr(u.release, "WSL2"); /* "...-microsoft-standard-WSL2" */
                 f->wsl1 = !f->wsl2 && strstr(u.release, "-Microsoft");                 /* "4.4.0-19041-Microsoft" */
                 /* The sentry names itself in newer releases; older ones answer with this fixed build date. */
                 f->gvisor = strcasestr(u.release, "gvisor") ||
@@ -222,7 +223,8 @@ static enum host_container find_container(bool root_own) {
         if (getenv("KUBERNETES_SERVICE_HOST") || exists("/run/secrets/kubernetes.io") ||
             exists("/var/run/secrets/kubernetes.io") || file_has("/proc/self/cgroup", "kubepods"))
                 return CONTAINER_KUBERNETES;
-        if ((root_own && exists("/run/.containerenv")) || (word && streq(word, "podman")) || file_has("/proc/self/cgroup", "/libpod"))
+        if ((root_own && exists("/run/.containerenv")) || (word && streq(word, "podman")) ||
+            file_has("/proc/self/cgroup", "/libpod"))
                 return CONTAINER_PODMAN;
         if ((root_own && exists("/.dockerenv")) || (word && streq(word, "docker")) ||
             file_has("/proc/self/cgroup", "/docker/"))
@@ -404,7 +406,8 @@ int probe_state_dir(struct host_facts *f, const char *state_dir) {
         if (!real)
                 return errno == ENOMEM ? -ENOMEM : 0;
         copy(f->state_dir, sizeof(f->state_dir), real);
-        if (file_read(AT_FDCWD, "/proc/self/mountinfo", 64u << 20, &text, NULL) < 0 || mountinfo_parse(text, &m, &n) < 0)
+        if (file_read(AT_FDCWD, "/proc/self/mountinfo", 64u << 20, &text, NULL) < 0 ||
+            mountinfo_parse(text, &m, &n) < 0)
                 return 0;
         const struct mountinfo *mount = mountinfo_of_path(m, n, real);
         if (mount) {

@@ -1,4 +1,5 @@
-/* The texts of /proc/self/cgroup and, behind a line "--", of mountinfo. What the layout names must lie where it says. */
+/* The texts of /proc/self/cgroup and, behind a line "--", of mountinfo: what the layout names must lie where it
+ * says. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -51,7 +51,8 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
                 write_mount(&b, &m[i]);
                 if (path_beneath(m[i].target, "/"))
                         must(mountinfo_of_path(m, n, m[i].target));
-                must(!m[i].super[0] || m[i].super[0] == ',' || strchr(m[i].super, ',') || mountinfo_has_option(m[i].super, m[i].super));
+                must(!m[i].super[0] || m[i].super[0] == ',' || strchr(m[i].super, ',') ||
+                     mountinfo_has_option(m[i].super, m[i].super));
         }
         _cleanup_free_ char *written = strbuf_take(&b);
         must(written && mountinfo_parse(written, &again, &k) == 0 && k == n);

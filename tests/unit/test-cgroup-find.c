@@ -11,11 +11,12 @@
 #include "tap.h"
 
 TEST(own_path) {
-        static const char text[] = "12:pids:/user.slice\n4:memory:/a b:c\n3:cpu,cpuacct:/x\n1:name=systemd:/i\n0::/user.slice/s:1.scope\n";
+        static const char text[] =
+                "12:pids:/user.slice\n4:memory:/a b:c\n3:cpu,cpuacct:/x\n1:name=systemd:/i\n0::/user.slice/s:1.scope\n";
         static const struct {
                 const char *controller, *path;
-        } t[] = {{"pids", "/user.slice"}, {"memory", "/a b:c"}, {"cpu", "/x"}, {"cpuacct", "/x"}, {"", "/user.slice/s:1.scope"},
-                 {"name=systemd", "/i"}};
+        } t[] = {{"pids", "/user.slice"}, {"memory", "/a b:c"},          {"cpu", "/x"},
+                 {"cpuacct", "/x"},       {"", "/user.slice/s:1.scope"}, {"name=systemd", "/i"}};
         char *s = NULL;
         for (size_t i = 0; i < ELEMENTSOF(t); i++) {
                 check(cgroup_own_path(text, t[i].controller, &s) == 0);
@@ -49,7 +50,8 @@ static void check_dir(const char *mount, const char *root, const char *own, cons
 TEST(dir_of) {
         check_dir("/sys/fs/cgroup", "/", "/", "/sys/fs/cgroup");
         check_dir("/sys/fs/cgroup", "/", "/a/b", "/sys/fs/cgroup/a/b");
-        check_dir("/sys/fs/cgroup/memory", "/docker/1f", "/docker/1f", "/sys/fs/cgroup/memory"); /* a bind of the own group */
+        check_dir("/sys/fs/cgroup/memory", "/docker/1f", "/docker/1f",
+                  "/sys/fs/cgroup/memory"); /* a bind of the own group */
         check_dir("/m", "/docker/1f", "/docker/1f/x", "/m/x");
         check_dir("/m", "/docker/1f", "/docker/1f0", NULL);
         check_dir("/m", "/docker/1f", "/docker", NULL);
@@ -181,13 +183,14 @@ static char *look(const char *dir) {
         check(pid >= 0);
         if (pid == 0) {
                 struct cgroup_place p = {.mount = strdup(top), .dir = str_printf("%s/%s", top, dir)};
-                if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0))
+                if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(65534, 65534, 65534) < 0 ||
+                                       setresuid(65534, 65534, 65534) < 0))
                         _exit(9);
                 if (cgroup_place_find_v2(&p) < 0)
                         _exit(8);
                 char line[256];
-                snprintf(line, sizeof(line), "%s %u %u %u", p.base ? p.base + strlen(top) : strerrorname_np(p.why), p.have, p.enable,
-                         p.evacuate);
+                snprintf(line, sizeof(line), "%s %u %u %u", p.base ? p.base + strlen(top) : strerrorname_np(p.why),
+                         p.have, p.enable, p.evacuate);
                 _exit(write(fds[1], line, strlen(line) + 1) > 0 ? 0 : 7);
         }
         close(fds[1]);

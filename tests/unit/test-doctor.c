@@ -14,17 +14,59 @@ static const struct probe_result untried = {};
 /* A stock distribution of today, logged in at a desktop: everything works. */
 static struct host_facts good(void) {
         return (struct host_facts){
-                .release = "6.12.43+deb13-amd64", .major = 6, .minor = 12, .os_id = "debian", .os_version = "13", .user = "ann",
-                .uid = 1000, .exe = "/usr/bin/belljar", .sysctl_userns_clone = 1, .sysctl_max_userns = 60000,
-                .sysctl_apparmor_userns = -1, .memfd_noexec = 0, .yama = -1, .userns = OK, .inner_userns = OK, .mount_ns = OK,
-                .pid_ns = OK, .ipc_ns = OK, .uts_ns = OK, .net_ns = OK, .cgroup_ns = OK, .proc_mount = OK, .sysfs_mount = OK,
-                .nft = OK, .overlay = OK, .overlay_state = OK, .state_dir = "/home/ann/.local/state", .state_fs = "ext4",
-                .landlock_abi = 6, .seccomp = OK, .seccomp_notify = OK, .no_new_privs = OK, .pidfd = OK, .clone3 = OK,
-                .close_range = OK, .openat2 = OK, .cgroup = HOST_CGROUP_V2, .memory = CONTROLLER_V2, .pids = CONTROLLER_V2,
-                .cpu = CONTROLLER_V2, .cgroup_kill = true, .cgroup_freeze = true, .systemd = true, .systemd_user = true,
+                .release = "6.12.43+deb13-amd64",
+                .major = 6,
+                .minor = 12,
+                .os_id = "debian",
+                .os_version = "13",
+                .user = "ann",
+                .uid = 1000,
+                .exe = "/usr/bin/belljar",
+                .sysctl_userns_clone = 1,
+                .sysctl_max_userns = 60000,
+                .sysctl_apparmor_userns = -1,
+                .memfd_noexec = 0,
+                .yama = -1,
+                .userns = OK,
+                .inner_userns = OK,
+                .mount_ns = OK,
+                .pid_ns = OK,
+                .ipc_ns = OK,
+                .uts_ns = OK,
+                .net_ns = OK,
+                .cgroup_ns = OK,
+                .proc_mount = OK,
+                .sysfs_mount = OK,
+                .nft = OK,
+                .overlay = OK,
+                .overlay_state = OK,
+                .state_dir = "/home/ann/.local/state",
+                .state_fs = "ext4",
+                .landlock_abi = 6,
+                .seccomp = OK,
+                .seccomp_notify = OK,
+                .no_new_privs = OK,
+                .pidfd = OK,
+                .clone3 = OK,
+                .close_range = OK,
+                .openat2 = OK,
+                .cgroup = HOST_CGROUP_V2,
+                .memory = CONTROLLER_V2,
+                .pids = CONTROLLER_V2,
+                .cpu = CONTROLLER_V2,
+                .cgroup_kill = true,
+                .cgroup_freeze = true,
+                .systemd = true,
+                .systemd_user = true,
                 .cgroup_own = "/user.slice/user-1000.slice/user@1000.service/app.slice/t.scope",
-                .cgroup_base = "/sys/fs/cgroup/user.slice/user-1000.slice/user@1000.service/app.slice", .subuid = 65536,
-                .subgid = 65536, .newuidmap = true, .newgidmap = true, .kvm = OK, .kvm_node = true, .qemu = "/usr/bin/qemu-system-x86_64",
+                .cgroup_base = "/sys/fs/cgroup/user.slice/user-1000.slice/user@1000.service/app.slice",
+                .subuid = 65536,
+                .subgid = 65536,
+                .newuidmap = true,
+                .newgidmap = true,
+                .kvm = OK,
+                .kvm_node = true,
+                .qemu = "/usr/bin/qemu-system-x86_64",
         };
 }
 
@@ -43,7 +85,9 @@ static void no_cgroups(struct host_facts *f) {
 static struct doctor_report rep;
 
 static enum doctor_state state(enum control_id id) { return rep.findings[id].state; }
-static const char *fix_of(enum control_id id) { return rep.findings[id].fix < 0 ? "-" : rep.fixes[rep.findings[id].fix].id; }
+static const char *fix_of(enum control_id id) {
+        return rep.findings[id].fix < 0 ? "-" : rep.fixes[rep.findings[id].fix].id;
+}
 static const char *fix_text(const char *id) {
         for (size_t i = 0; i < rep.n_fixes; i++)
                 if (streq(rep.fixes[i].id, id))
@@ -108,15 +152,18 @@ static void judge(const struct host_facts *f) {
 
 TEST(control_table) {
         static const char *const names[] = {
-                "user-namespace", "inner-user-namespace", "mount-namespace", "pid-namespace", "ipc-namespace", "uts-namespace",
-                "net-namespace", "cgroup-namespace", "landlock", "seccomp", "no-new-privs", "capabilities", "cgroup-memory",
-                "cgroup-pids", "cgroup-cpu", "cgroup-kill", "cgroup-freeze", "disk-quota", "proc-mount", "overlay", "idmapped-mounts",
+                "user-namespace",  "inner-user-namespace", "mount-namespace",  "pid-namespace", "ipc-namespace",
+                "uts-namespace",   "net-namespace",        "cgroup-namespace", "landlock",      "seccomp",
+                "no-new-privs",    "capabilities",         "cgroup-memory",    "cgroup-pids",   "cgroup-cpu",
+                "cgroup-kill",     "cgroup-freeze",        "disk-quota",       "proc-mount",    "overlay",
+                "idmapped-mounts",
         };
         check(ELEMENTSOF(names) == CONTROL_N);
         for (size_t i = 0; i < CONTROL_N; i++) {
                 const struct control *c = control_get((enum control_id)i);
                 int major, minor;
-                check(c->id == (enum control_id)i && c->meaning && c->loss && sscanf(c->kernel, "%d.%d", &major, &minor) == 2);
+                check(c->id == (enum control_id)i && c->meaning && c->loss &&
+                      sscanf(c->kernel, "%d.%d", &major, &minor) == 2);
                 check_streq(c->name, names[i]);
                 check(control_find(names[i]) == c);
                 check(strlen(c->loss) <= 53); /* the column of doctor's table */
@@ -124,8 +171,10 @@ TEST(control_table) {
                 check(!c->substitute || !control_required(c, TIER_PROCESS)); /* required means: nothing stands in */
         }
         check(!control_find("") && !control_find("userns") && !control_get(CONTROL_N));
-        check(!control_required(control_find("overlay"), TIER_PROCESS) && control_required(control_find("overlay"), TIER_CONTAINER));
-        check(control_required(control_find("seccomp"), TIER_AUTO) && !control_required(control_find("landlock"), TIER_PROCESS));
+        check(!control_required(control_find("overlay"), TIER_PROCESS) &&
+              control_required(control_find("overlay"), TIER_CONTAINER));
+        check(control_required(control_find("seccomp"), TIER_AUTO) &&
+              !control_required(control_find("landlock"), TIER_PROCESS));
         check(control_tier_built(TIER_PROCESS) && !control_tier_built(TIER_VM));
 }
 
@@ -168,7 +217,8 @@ TEST(ubuntu_2404) {
         /* A program in a home directory must not be the profile's: its owner can replace it. */
         strcpy(f.exe, "/home/ann/build/belljar");
         judge(&f);
-        check(!strstr(fix_text("userns-apparmor"), "/home/ann") && strstr(fix_text("userns-apparmor"), "/usr/bin/belljar flags"));
+        check(!strstr(fix_text("userns-apparmor"), "/home/ann") &&
+              strstr(fix_text("userns-apparmor"), "/usr/bin/belljar flags"));
         strcpy(f.exe, "/usr/{a,b}/x");
         judge(&f);
         check(!strstr(fix_text("userns-apparmor"), "{a,b}"));
@@ -180,6 +230,17 @@ TEST(ubuntu_2404) {
         f.uid = 0;
         judge(&f);
         check_streq(fix_of(CONTROL_USER_NAMESPACE), "userns-unknown");
+        /* But what it makes inside of its first namespace is. */
+        f = good();
+        f.uid = 0;
+        f.sysctl_apparmor_userns = 1;
+        f.inner_userns = FAILED(EPERM, STEP_UID_MAP);
+        judge(&f);
+        check_streq(fix_of(CONTROL_INNER_USER_NAMESPACE), "userns-apparmor");
+        f.sysctl_userns_clone = 0;
+        f.inner_userns = FAILED(EPERM, STEP_CLONE);
+        judge(&f);
+        check_streq(fix_of(CONTROL_INNER_USER_NAMESPACE), "userns-sysctl");
 }
 
 TEST(debian_11) {
@@ -198,7 +259,8 @@ TEST(debian_11) {
         check_streq(fix_of(CONTROL_LANDLOCK), "kernel");
         check_streq(fix_of(CONTROL_OVERLAY), "kernel");
         const char *t = fix_text("kernel");
-        check(strstr(t, "landlock: from 5.13 on") && strstr(t, "overlay: from 5.11 on") && strstr(t, "cgroup-kill: from 5.14 on"));
+        check(strstr(t, "landlock: from 5.13 on") && strstr(t, "overlay: from 5.11 on") &&
+              strstr(t, "cgroup-kill: from 5.14 on"));
         check(!strstr(t, "cgroup-freeze") && strstr(t, "Debian 12"));
         check(strstr(rep.tiers[0].detail, "without overlay"));
 
@@ -228,7 +290,8 @@ TEST(docker_default) {
         const char *t = fix_text("container");
         check(strstr(t, "seccomp=unconfined") && strstr(t, "systempaths=unconfined") && strstr(t, "docker run"));
         check_streq(fix_of(CONTROL_CGROUP_PIDS), "cgroup");
-        check(strstr(fix_text("cgroup"), "writable-cgroups=true") && strstr(fix_text("cgroup"), "cgroup.subtree_control"));
+        check(strstr(fix_text("cgroup"), "writable-cgroups=true") &&
+              strstr(fix_text("cgroup"), "cgroup.subtree_control"));
         f.cgroup_read_only = false;
         judge(&f);
         check(!strstr(fix_text("cgroup"), "docker run") && strstr(fix_text("cgroup"), "cgroup.subtree_control"));
@@ -250,7 +313,8 @@ TEST(docker_default) {
         check(strstr(fix_text("container"), "podman run") && strstr(fix_text("container"), "unmask=ALL"));
         f.container = CONTAINER_KUBERNETES;
         judge(&f);
-        check(strstr(fix_text("container"), "procMount: Unmasked") && strstr(fix_text("container"), "hostUsers: false"));
+        check(strstr(fix_text("container"), "procMount: Unmasked") &&
+              strstr(fix_text("container"), "hostUsers: false"));
         f.container = CONTAINER_LXC;
         judge(&f);
         check(strstr(fix_text("container"), "security.nesting=true"));
@@ -423,6 +487,8 @@ TEST(container_tier_ids) {
         f.newuidmap = false;
         judge(&f);
         check(rep.ok && rep.tiers[1].state == DOCTOR_TIER_UNBUILT);
+        check_streq(rep.tiers[1].detail, "the host has namespaces, overlay; lacks a range of ids for you");
+        check_streq(rep.tiers[2].detail, "the host has QEMU, KVM");
         check(has_fix("subids") && has_fix("newuidmap"));
         check(strstr(fix_text("subids"), "usermod --add-subuids 524288-589823 --add-subgids 524288-589823 ann"));
         check(strstr(fix_text("newuidmap"), "apt-get install"));

@@ -5,7 +5,8 @@
 static const char sample[] =
         "22 27 0:21 / /proc rw,relatime - proc proc rw\n"
         "27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard\n"
-        "36 35 98:0 /mnt1/a\\040b /mnt2/tab\\011nl\\012bs\\134x rw,noatime shared:9 master:1 - ext3 /dev/root\\040x rw,errors=continue\n"
+        "36 35 98:0 /mnt1/a\\040b /mnt2/tab\\011nl\\012bs\\134x rw,noatime shared:9 master:1 - ext3 "
+        "/dev/root\\040x rw,errors=continue\n"
         "40 27 0:50 / /home ro,nosuid - tmpfs  rw,size=4k\n"
         "41 27 0:51 /- /srv/- rw - fuse.sshfs a:b rw\n";
 
@@ -44,10 +45,20 @@ TEST(no_last_newline_and_empty) {
 
 TEST(refused) {
         static const char *const bad[] = {
-                "\n", "x\n", "1 1 0:1 / / rw - proc proc\n", "1 1 0:1 / / rw proc proc rw\n", "1 1 0-1 / / rw - a b c\n",
-                "1 1 0:1 / rel rw - a b c\n", "1 1 0:1 / / rw - \n", "1  0:1 / / rw - a b c\n", "-1 1 0:1 / / rw - a b c\n",
-                "99999999999999999999 1 0:1 / / rw - a b c\n", "1 1 0:4294967296 / / rw - a b c\n",
-                "1 1 0:1 / /a\\000b rw - a b c\n", "1 1 0:1 / /a\\777b rw - a b c\n", "1 1 0:1 / /  - a b c\n",
+                "\n",
+                "x\n",
+                "1 1 0:1 / / rw - proc proc\n",
+                "1 1 0:1 / / rw proc proc rw\n",
+                "1 1 0-1 / / rw - a b c\n",
+                "1 1 0:1 / rel rw - a b c\n",
+                "1 1 0:1 / / rw - \n",
+                "1  0:1 / / rw - a b c\n",
+                "-1 1 0:1 / / rw - a b c\n",
+                "99999999999999999999 1 0:1 / / rw - a b c\n",
+                "1 1 0:4294967296 / / rw - a b c\n",
+                "1 1 0:1 / /a\\000b rw - a b c\n",
+                "1 1 0:1 / /a\\777b rw - a b c\n",
+                "1 1 0:1 / /  - a b c\n",
         };
         for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
                 struct mountinfo *m = (void *)-1;
@@ -86,7 +97,10 @@ TEST(options) {
 TEST(of_path) {
         struct mountinfo *m = NULL;
         size_t n;
-        check(mountinfo_parse("1 0 0:1 / / rw - a b c\n2 1 0:2 / /x rw - a b c\n3 1 0:3 / /x rw - a b c\n4 1 0:4 / /x/y rw - a b c\n", &m, &n) == 0);
+        check(mountinfo_parse(
+                      "1 0 0:1 / / rw - a b c\n2 1 0:2 / /x rw - a b c\n"
+                              "3 1 0:3 / /x rw - a b c\n4 1 0:4 / /x/y rw - a b c\n",
+                      &m, &n) == 0);
         check(mountinfo_of_path(m, n, "/")->id == 1);
         check(mountinfo_of_path(m, n, "/xy")->id == 1);
         check(mountinfo_of_path(m, n, "/x")->id == 3); /* the later one covers */

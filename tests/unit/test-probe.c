@@ -21,8 +21,14 @@ TEST(release) {
         static const struct {
                 const char *s;
                 int major, minor;
-        } t[] = {{"6.12.43+deb13-amd64", 6, 12}, {"5.10.0-30-amd64", 5, 10}, {"4.4.0", 4, 4}, {"6.6.87.2-microsoft-standard-WSL2", 6, 6},
-                 {"", 0, 0}, {"x.y", 0, 0}, {"-6.1", 0, 0}, {"6", 0, 0}};
+        } t[] = {{"6.12.43+deb13-amd64", 6, 12},
+                 {"5.10.0-30-amd64", 5, 10},
+                 {"4.4.0", 4, 4},
+                 {"6.6.87.2-microsoft-standard-WSL2", 6, 6},
+                 {"", 0, 0},
+                 {"x.y", 0, 0},
+                 {"-6.1", 0, 0},
+                 {"6", 0, 0}};
         for (size_t i = 0; i < ELEMENTSOF(t); i++) {
                 int a = -1, b = -1;
                 probe_parse_release(t[i].s, &a, &b);
@@ -31,7 +37,8 @@ TEST(release) {
 }
 
 TEST(subid_sum) {
-        static const char text[] = "root:1:2\nann:100000:65536\nanna:1:9\n1000:300000:1000\nbroken\nann:x:y\nann:200000:5";
+        static const char text[] =
+                "root:1:2\nann:100000:65536\nanna:1:9\n1000:300000:1000\nbroken\nann:x:y\nann:200000:5";
         check(probe_subid_sum(text, "ann", 7) == 65541);
         check(probe_subid_sum(text, "ann", 1000) == 66541);
         check(probe_subid_sum(text, "", 1000) == 1000);
@@ -95,7 +102,8 @@ static void check_working_host(const struct host_facts *f, const char *dir) {
         check(f->overlay.tried);
         check_streq(f->state_dir, dir);
         check(f->state_fs[0]);
-        if (probe_ok(f->overlay) && (streq(f->state_fs, "ext4") || streq(f->state_fs, "xfs") || streq(f->state_fs, "btrfs")))
+        if (probe_ok(f->overlay) &&
+            (streq(f->state_fs, "ext4") || streq(f->state_fs, "xfs") || streq(f->state_fs, "btrfs")))
                 check(probe_ok(f->overlay_state));
         if (f->overlay_state.step == STEP_MODULE)
                 check(f->overlay.step == STEP_MODULE);
@@ -293,7 +301,8 @@ TEST(masked_proc) {
         if (pid == 0) {
                 struct host_facts f = {};
                 check(unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
-                check(mount("none", "/proc/irq", "tmpfs", MS_RDONLY, NULL) == 0 || mount("none", "/proc/fs", "tmpfs", MS_RDONLY, NULL) == 0);
+                check(mount("none", "/proc/irq", "tmpfs", MS_RDONLY, NULL) == 0 ||
+                      mount("none", "/proc/fs", "tmpfs", MS_RDONLY, NULL) == 0);
                 become_user();
                 check(probe_host(NULL, &f) == 0);
                 check(probe_ok(f.userns) && probe_ok(f.pid_ns));
@@ -301,6 +310,43 @@ TEST(masked_proc) {
                 _exit(0);
         }
         check(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+/* A state directory on an overlay: the kernel takes no overlay as upper layer, and the probe says at which step. */
+TEST(state_on_overlay) {
+        char dir[64], options[256];
+        int status;
+        if (geteuid() != 0)
+                skip("not run by root");
+        make_dir(dir, 0);
+        fflush(stdout);
+        pid_t pid = fork();
+        check(pid >= 0);
+        if (pid == 0) {
+                static const char *const dirs[] = {"l", "u", "w", "m"};
+                struct host_facts f = {};
+                check(probe_host(NULL, &f) == 0);
+                if (f.overlay.step == STEP_MODULE)
+                        _exit(77);
+                check(unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+                check(mount("none", dir, "tmpfs", 0, NULL) == 0 && chdir(dir) == 0);
+                for (size_t i = 0; i < ELEMENTSOF(dirs); i++)
+                        check(mkdir(dirs[i], 0755) == 0);
+                snprintf(options, sizeof(options), "lowerdir=%s/l,upperdir=%s/u,workdir=%s/w", dir, dir, dir);
+                check(mount("none", "m", "overlay", 0, options) == 0);
+                strcat(dir, "/m");
+                check(probe_host(dir, &f) == 0);
+                check_streq(f.state_fs, "overlay");
+                check(probe_ok(f.overlay));
+                check(f.overlay_state.tried && f.overlay_state.err != 0 && f.overlay_state.step >= STEP_MOUNT);
+                check(entries(dir) == 2);
+                _exit(0);
+        }
+        check(waitpid(pid, &status, 0) == pid);
+        check(rmdir(dir) == 0);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+                skip("the overlay module is not loaded, and loading it is not the test's");
+        check(status == 0);
 }
 
 /* A filter that kills the caller of unshare(2): the probe survives, and says that its child did not. */
