@@ -40,7 +40,7 @@ int error_errno(struct error *e, int errnum, const char *fmt, ...) {
 
 int error_fix(struct error *e, const char *fmt, ...) {
         if (!e)
-                return -EINVAL;
+                return -EINVAL; /* nobody asked why */
         va_list ap;
         va_start(ap, fmt);
         vsnprintf(e->fix, sizeof(e->fix), fmt, ap);

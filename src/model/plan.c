@@ -189,7 +189,7 @@ static json_t *text(const char *s) {
         return v ? json_string(v) : NULL;
 }
 
-char *plan_json(const struct plan *p) {
+json_t *plan_json(const struct plan *p) {
         struct named_limit limits[7];
         size_t n = list_limits(p, limits);
         json_t *ops = json_array(), *rules = json_array(), *lim = json_object(), *argv = json_array(),
@@ -239,7 +239,5 @@ char *plan_json(const struct plan *p) {
                 return NULL;
         }
         json_object_set_new(root, "argv", argv);
-        char *s = json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
-        json_decref(root);
-        return s;
+        return root;
 }

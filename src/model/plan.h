@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include <jansson.h>
+
 #include "base/error.h"
 #include "base/str.h"
 #include "model/policy.h"
@@ -131,6 +133,7 @@ struct view_facts {
         } *hidden;
         size_t n_hidden;
         struct strlist hidden_elsewhere; /* absolute, beneath neither: covered, where they exist */
+        char machine_id[33]; /* random, for /etc/machine-id: the host's own would tell hosts apart */
         char *passwd; /* content for /etc/passwd where the sandbox's user is not in the host's; NULL: the host's */
         char *group;
         bool sysfs, proc; /* a new instance can be mounted */
@@ -140,6 +143,6 @@ void view_facts_clear(struct view_facts *f);
 int view_plan(struct plan *p, const struct policy *policy, const struct view_facts *facts,
               struct error *e) _must_check_;
 
-/* The plan as people read it (--dry-run), and as JSON text. NULL: no memory. */
+/* The plan as people read it (--dry-run), and as a JSON object. NULL: no memory. */
 char *plan_format(const struct plan *p);
-char *plan_json(const struct plan *p);
+json_t *plan_json(const struct plan *p);

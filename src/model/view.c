@@ -70,7 +70,7 @@ static int add_etc(struct plan *p, const struct view_facts *f) {
         }
         _cleanup_free_ char *hosts = str_printf("127.0.0.1 localhost %s\n::1 localhost ip6-localhost\n", p->hostname);
         _cleanup_free_ char *hostname = str_printf("%s\n", p->hostname);
-        _cleanup_free_ char *machine = str_printf("%.16s%.16s\n", p->id, "00000000000000000000000000000000");
+        _cleanup_free_ char *machine = str_printf("%s\n", f->machine_id);
         if (!hosts || !hostname || !machine)
                 return -ENOMEM;
         int layer = (int)p->n_layers++;

@@ -43,6 +43,7 @@ enum run_end {
 struct run_result {
         uint32_t end; /* enum run_end */
         int32_t status;
+        uint32_t changed; /* 1: something stands in the upper layer */
         uint64_t wall_ms, cpu_ms, memory_peak; /* 0: not known */
         uint32_t processes_peak;
 };
@@ -63,8 +64,8 @@ struct supervise {
         const struct plan *plan;
         struct launch launch;  /* control, go and trees are the supervisor's to fill */
         int cli;               /* its end of the command line's socket */
-        int state_dir;         /* the sandbox's state directory */
-        int live_lock;         /* held locked while this process lives (svc/state.h) */
+        struct state *state;   /* its directory, whose lock the supervisor holds as long as it lives */
+        bool remove;           /* keep nothing of it (--rm) */
         struct cgroup *cgroup; /* NULL: none */
 };
 /* Runs one sandbox to its end. Never returns. */

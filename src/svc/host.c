@@ -321,6 +321,11 @@ int host_gather(struct plan *p, const struct policy *policy, struct host *h, str
         struct view_facts *v = &h->view;
         int r;
 
+        unsigned char random[16];
+        if (getrandom(random, sizeof(random), 0) != sizeof(random))
+                return error_set(e, EIO, "no random number can be had");
+        for (size_t i = 0; i < sizeof(random); i++)
+                snprintf(v->machine_id + 2 * i, 3, "%02x", random[i]);
         v->sysfs = v->proc = true;
         if ((r = gather_root(v)) < 0 || (r = gather_devices(v)) < 0 || (r = gather_mounts(v)) < 0 ||
             (r = gather_sockets(v)) < 0 || (p->ids.root && (r = add_agent_user(p, v)) < 0))

@@ -13,46 +13,59 @@
 #include "svc/state.h"
 
 #define STATE_FILE_MAX (4u << 20)
+/* Ended runs that changed nothing: so many records are kept, and taken over from the oldest on. */
+#define UNCHANGED_MAX 24u
+#define ID_LEN 12
+
+static const char *const places[] = {"sandboxes", "unchanged"};
 
 void state_close(struct state *s) {
         free(s->id);
+        fd_close(s->root);
         fd_close(s->dir);
-        fd_close(s->lock);
-        *s = (struct state){.dir = -EBADF, .lock = -EBADF};
+        *s = STATE_NONE;
 }
 
-int state_root(bool create, char **ret, struct error *e) {
+int state_open_root(bool create, int *ret, struct error *e) {
         const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
         _cleanup_free_ char *path = NULL;
 
         if (xdg && xdg[0] == '/')
-                path = str_printf("%s/belljar/sandboxes", xdg);
+                path = str_printf("%s/belljar", xdg);
         else if (geteuid() == 0)
-                path = strdup("/var/lib/belljar/sandboxes");
+                path = strdup("/var/lib/belljar");
         else if (home && home[0] == '/')
-                path = str_printf("%s/.local/state/belljar/sandboxes", home);
+                path = str_printf("%s/.local/state/belljar", home);
         else {
                 error_set(e, ENOENT, "there is no place for Belljar's state: neither XDG_STATE_HOME nor HOME is an absolute path");
                 return error_fix(e, "set XDG_STATE_HOME to a directory of yours");
         }
         if (!path)
                 return error_set(e, ENOMEM, "out of memory");
-        if (create) {
-                struct stat st;
-                if (stat(path, &st) < 0) {
-                        int r = mkdir_parents(path, 0700);
+        int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0 && errno == ENOENT && create) {
+                for (size_t i = 0; i < ELEMENTSOF(places); i++) {
+                        _cleanup_free_ char *p = str_printf("%s/%s", path, places[i]);
+                        int r = p ? mkdir_parents(p, 0700) : -ENOMEM;
                         if (r < 0) {
                                 error_errno(e, r, "the state directory %s cannot be made", path);
                                 return error_fix(e, "set XDG_STATE_HOME to a directory that you can write");
                         }
                 }
+                fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
         }
-        *ret = TAKE_PTR(path);
+        if (fd < 0)
+                return error_errno(e, errno, "the state directory %s cannot be opened", path);
+        *ret = fd;
         return 0;
 }
 
-static int random_id(char id[13]) {
-        unsigned char b[6];
+static bool is_id(const char *s) {
+        return strlen(s) == ID_LEN && strspn(s, "0123456789abcdef") == ID_LEN;
+}
+
+static int random_id(char id[ID_LEN + 1]) {
+        unsigned char b[ID_LEN / 2];
         if (getrandom(b, sizeof(b), 0) != sizeof(b))
                 return -EIO;
         for (size_t i = 0; i < sizeof(b); i++)
@@ -60,123 +73,16 @@ static int random_id(char id[13]) {
         return 0;
 }
 
-int state_create(const char *root, bool public_x, struct state *ret, struct error *e) {
-        _cleanup_state_ struct state s = {.dir = -EBADF, .lock = -EBADF};
-        _cleanup_fd_ int rootfd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        char id[13];
-        int r;
-
-        if (rootfd < 0)
-                return error_errno(e, errno, "the state directory %s cannot be opened", root);
-        for (int tries = 0;; tries++) {
-                if ((r = random_id(id)) < 0)
-                        return error_errno(e, r, "no random id can be made");
-                if (mkdirat(rootfd, id, public_x ? 0711 : 0700) == 0)
-                        break;
-                if (errno != EEXIST || tries > 8) {
-                        error_errno(e, errno, "the sandbox's directory cannot be made in %s", root);
-                        return error_fix(e, "make room there, or set XDG_STATE_HOME to a directory that you can write");
-                }
-        }
-        s.id = strdup(id);
-        s.dir = openat(rootfd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (s.dir >= 0)
-                s.lock = openat(s.dir, "lock", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (!s.id || s.lock < 0 || flock(s.lock, LOCK_EX | LOCK_NB) < 0)
-                return error_errno(e, errno, "the sandbox's directory cannot be made in %s", root);
-        if (public_x && fchmod(s.dir, 0711) < 0) /* whatever the umask says */
-                return error_errno(e, errno, "the sandbox's directory cannot be opened to its user");
-        *ret = s;
-        s = (struct state){.dir = -EBADF, .lock = -EBADF};
-        return 0;
-}
-
-int state_make_upper(const struct state *s, mode_t mode, uid_t uid, gid_t gid, struct error *e) {
-        static const char *const names[] = {"upper", "work"};
-
-        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
-                mode_t m = i == 0 ? mode & 01777 : 0700;
-                if (mkdirat(s->dir, names[i], 0700) < 0 || fchmodat(s->dir, names[i], m | 0700, 0) < 0 ||
-                    (geteuid() == 0 && fchownat(s->dir, names[i], uid, gid, AT_SYMLINK_NOFOLLOW) < 0))
-                        return error_errno(e, errno, "the layer for changes cannot be made");
-        }
-        return 0;
-}
-
-int state_write(int dir, const char *name, json_t *value) {
-        if (!value)
-                return -ENOMEM;
-        _cleanup_free_ char *s = json_dumps(value, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
-        json_decref(value);
-        if (!s)
-                return -ENOMEM;
-        return file_replace(dir, name, s, strlen(s), 0600);
-}
-
-int state_read(int dir, const char *name, json_t **ret) {
-        _cleanup_free_ char *s = NULL;
-        size_t n;
-        int r = file_read(dir, name, STATE_FILE_MAX, &s, &n);
-        if (r < 0)
-                return r;
-        json_error_t je;
-        json_t *j = json_loadb(s, n, JSON_REJECT_DUPLICATES, &je);
-        if (!j || !json_is_object(j)) {
-                json_decref(j);
-                return -EBADMSG;
-        }
-        *ret = j;
-        return 0;
-}
-
-json_t *state_status(int dir) {
-        json_t *started = NULL, *ended = NULL;
-
-        if (state_read(dir, "started.json", &started) < 0)
-                started = json_object();
-        if (state_read(dir, "ended.json", &ended) == 0)
-                json_object_update(started, ended);
-        json_decref(ended);
-        return started;
-}
-
-static int open_one(int rootfd, const char *id, struct state *ret) {
-        struct state s = {.dir = -EBADF, .lock = -EBADF};
-        s.dir = openat(rootfd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-        if (s.dir < 0)
-                return -errno;
-        s.lock = openat(s.dir, "lock", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-        s.id = strdup(id);
-        if (!s.id) {
-                state_close(&s);
-                return -ENOMEM;
-        }
-        *ret = s;
-        return 0;
-}
-
-bool state_alive(const struct state *s) {
-        /* A read lock that can be had means that nobody holds the supervisor's exclusive one. */
-        if (s->lock < 0)
-                return false;
-        if (flock(s->lock, LOCK_SH | LOCK_NB) < 0)
-                return errno == EWOULDBLOCK;
-        (void)flock(s->lock, LOCK_UN);
-        return false;
-}
-
-bool state_has_upper(const struct state *s) {
-        return faccessat(s->dir, "upper", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
-static bool is_id(const char *s) {
-        return strlen(s) == 12 && strspn(s, "0123456789abcdef") == 12;
-}
-
 struct dated {
-        char id[13];
+        char id[ID_LEN + 1];
         struct timespec at;
 };
+struct dated_list {
+        struct dated *items;
+        size_t n, cap;
+};
+static void dated_clear(struct dated_list *l) { free(l->items); }
+
 static int by_date(const void *a, const void *b) {
         const struct dated *x = a, *y = b;
         if (x->at.tv_sec != y->at.tv_sec)
@@ -186,127 +92,365 @@ static int by_date(const void *a, const void *b) {
         return 0;
 }
 
-int state_list(const char *root, struct strlist *ret) {
-        struct dated *all = NULL;
-        size_t n = 0, cap = 0;
-        int r = 0;
-        DIR *d = opendir(root);
+/* The plan is written once, at the start: its time is the sandbox's. */
+static int list_place(int root, const char *place, struct dated_list *l) {
+        int fd = openat(root, place, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW), r = 0;
+        DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
 
-        if (!d)
-                return errno == ENOENT ? 0 : -errno;
-        for (struct dirent *e; r == 0 && (e = readdir(d));) {
+        if (!d) {
+                r = errno == ENOENT ? 0 : -errno;
+                fd_close(fd);
+                return r;
+        }
+        for (struct dirent *e; (e = readdir(d));) {
                 struct stat st;
-                char name[32];
+                char name[ID_LEN + sizeof("/plan.json")];
                 if (!is_id(e->d_name))
                         continue;
-                /* The plan is written once, at the start: its time is the sandbox's. */
                 snprintf(name, sizeof(name), "%.12s/plan.json", e->d_name);
-                if (fstatat(dirfd(d), name, &st, AT_SYMLINK_NOFOLLOW) < 0 &&
-                    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 && fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                         continue;
-                if (n == cap) {
-                        cap = MAX(cap * 2, 64u);
-                        struct dated *p = reallocarray(all, cap, sizeof(*p));
+                if (l->n == l->cap) {
+                        size_t cap = MAX(l->cap * 2, 64u);
+                        struct dated *p = reallocarray(l->items, cap, sizeof(*p));
                         if (!p) {
                                 r = -ENOMEM;
                                 break;
                         }
-                        all = p;
+                        l->items = p;
+                        l->cap = cap;
                 }
-                memcpy(all[n].id, e->d_name, 13);
-                all[n++].at = st.st_mtim;
+                snprintf(l->items[l->n].id, sizeof(l->items[l->n].id), "%.12s", e->d_name);
+                l->items[l->n++].at = st.st_mtim;
         }
         closedir(d);
-        if (n > 1)
-                qsort(all, n, sizeof(*all), by_date);
-        for (size_t i = 0; r == 0 && i < n; i++)
-                r = strlist_add(ret, all[i].id);
-        free(all);
+        if (l->n > 1)
+                qsort(l->items, l->n, sizeof(*l->items), by_date);
         return r;
 }
 
-static int find_last(int rootfd, const struct strlist *ids, const char *cwd, struct state *ret) {
-        for (size_t i = ids->n; i-- > 0;) {
-                _cleanup_state_ struct state s = {.dir = -EBADF, .lock = -EBADF};
-                json_t *plan = NULL;
-                if (open_one(rootfd, ids->items[i], &s) < 0)
+static int open_in(int root, const char *place, const char *id, struct state *ret) {
+        char path[64];
+        snprintf(path, sizeof(path), "%s/%s", place, id);
+        struct state s = {
+                .id = strdup(id),
+                .root = fcntl(root, F_DUPFD_CLOEXEC, 3),
+                .dir = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW),
+        };
+        if (!s.id || s.root < 0 || s.dir < 0) {
+                int r = s.id ? -errno : -ENOMEM;
+                state_close(&s);
+                return r;
+        }
+        *ret = s;
+        return 0;
+}
+
+/* Sandboxes of root are passed through by other ids (the launcher reaches upper/ by its working directory): the
+ * directory above them keeps everybody else out. */
+static mode_t dir_mode(void) { return geteuid() == 0 ? 0711 : 0700; }
+
+/* The oldest record, if there are enough of them, becomes the directory of the new sandbox. */
+static int take_over(int root, const char *id, struct state *ret) {
+        _cleanup_(dated_clear) struct dated_list old = {};
+
+        if (list_place(root, "unchanged", &old) < 0 || old.n < UNCHANGED_MAX / 2)
+                return -ENOENT;
+        for (size_t i = 0; i < old.n; i++) {
+                _cleanup_state_ struct state s = STATE_NONE;
+                char from[64], to[64];
+                if (open_in(root, "unchanged", old.items[i].id, &s) < 0 || flock(s.dir, LOCK_EX | LOCK_NB) < 0)
                         continue;
-                bool match = !cwd;
-                if (cwd && state_read(s.dir, "plan.json", &plan) == 0) {
-                        const char *from = json_string_value(json_object_get(plan, "started_in"));
-                        match = from && streq(from, cwd);
-                        json_decref(plan);
-                }
-                if (!match)
+                snprintf(from, sizeof(from), "unchanged/%s", s.id);
+                snprintf(to, sizeof(to), "sandboxes/%s", id);
+                /* Between opening and locking, another run may have taken it: then its name is gone. */
+                if (renameat(root, from, root, to) < 0)
                         continue;
+                snprintf(s.id, ID_LEN + 1, "%s", id);
                 *ret = s;
-                s = (struct state){.dir = -EBADF, .lock = -EBADF};
+                s = STATE_NONE;
                 return 0;
         }
         return -ENOENT;
 }
 
-static bool has_name(int rootfd, const char *id, const char *name) {
-        _cleanup_state_ struct state s = {.dir = -EBADF, .lock = -EBADF};
-        json_t *plan = NULL;
-        if (open_one(rootfd, id, &s) < 0 || state_read(s.dir, "plan.json", &plan) < 0)
-                return false;
-        const char *n = json_string_value(json_object_get(plan, "name"));
-        bool match = n && streq(n, name);
-        json_decref(plan);
-        return match;
-}
-
-int state_find(const char *root, const char *which, const char *cwd, bool any_cwd, struct state *ret, struct error *e) {
-        _cleanup_strlist_ struct strlist ids = {};
-        _cleanup_fd_ int rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        const char *found = NULL;
+static int make_new(int root, const char *id, struct state *ret) {
+        _cleanup_state_ struct state s = STATE_NONE;
+        char path[64];
         int r;
 
-        if (rootfd < 0 && errno != ENOENT)
-                return error_errno(e, errno, "the state directory %s cannot be opened", root);
-        r = state_list(root, &ids);
+        snprintf(path, sizeof(path), "sandboxes/%s", id);
+        if (mkdirat(root, path, 0700) < 0)
+                return -errno;
+        if ((r = open_in(root, "sandboxes", id, &s)) < 0)
+                return r;
+        if (flock(s.dir, LOCK_EX | LOCK_NB) < 0 || fchmod(s.dir, dir_mode()) < 0 || mkdirat(s.dir, "upper", 0700) < 0 ||
+            mkdirat(s.dir, "work", 0700) < 0)
+                return -errno;
+        *ret = s;
+        s = STATE_NONE;
+        return 0;
+}
+
+int state_create(int root, mode_t mode, uid_t uid, gid_t gid, struct state *ret, struct error *e) {
+        _cleanup_state_ struct state s = STATE_NONE;
+        char id[ID_LEN + 1];
+        int r;
+
+        for (int tries = 0;; tries++) {
+                if ((r = random_id(id)) < 0)
+                        return error_errno(e, r, "no random id can be made");
+                r = take_over(root, id, &s);
+                if (r == -ENOENT)
+                        r = make_new(root, id, &s);
+                if (r == 0)
+                        break;
+                if (r != -EEXIST || tries > 8) {
+                        error_errno(e, r, "a directory for the sandbox cannot be made");
+                        return error_fix(e, "make room there, or set XDG_STATE_HOME to a directory that you can write");
+                }
+        }
+        if (fchmodat(s.dir, "upper", (mode & 01777) | 0700, 0) < 0 ||
+            (geteuid() == 0 && (fchownat(s.dir, "upper", uid, gid, AT_SYMLINK_NOFOLLOW) < 0 ||
+                                fchownat(s.dir, "work", uid, gid, AT_SYMLINK_NOFOLLOW) < 0)))
+                return error_errno(e, errno, "the layer for changes cannot be made");
+        *ret = s;
+        s = STATE_NONE;
+        return 0;
+}
+
+int state_write(const struct state *s, const char *name, json_t *object) {
+        if (!object || json_object_set_new(object, "id", json_string(s->id)) < 0) {
+                json_decref(object);
+                return -ENOMEM;
+        }
+        _cleanup_free_ char *text = json_dumps(object, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+        json_decref(object);
+        if (!text)
+                return -ENOMEM;
+        /* Overwritten in place and filled up with spaces: a truncation would give blocks back. Half a file is no JSON or
+         * names another id, so that a reader takes it as missing. */
+        _cleanup_fd_ int fd = openat(s->dir, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        struct stat st;
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return -errno;
+        size_t n = strlen(text), pad = (size_t)st.st_size > n ? (size_t)st.st_size - n : 0;
+        char *padded = realloc(text, n + pad + 1);
+        if (!padded)
+                return -ENOMEM;
+        text = padded;
+        memset(text + n, '\n', pad);
+        return fd_write_all(fd, text, n + pad);
+}
+
+int state_read(const struct state *s, const char *name, json_t **ret) {
+        _cleanup_free_ char *text = NULL;
+        json_error_t je;
+        size_t n;
+        int r = file_read(s->dir, name, STATE_FILE_MAX, &text, &n);
+
         if (r < 0)
-                return error_errno(e, r, "the state directory %s cannot be read", root);
+                return r;
+        json_t *j = json_loadb(text, n, JSON_REJECT_DUPLICATES, &je);
+        const char *id = json_string_value(json_object_get(j, "id"));
+        if (!id || !streq(id, s->id)) {
+                json_decref(j);
+                return -ENOENT;
+        }
+        *ret = j;
+        return 0;
+}
+
+json_t *state_status(const struct state *s) {
+        json_t *status = NULL, *ended = NULL;
+
+        if (state_read(s, "started.json", &status) < 0)
+                status = json_object();
+        if (state_read(s, "ended.json", &ended) == 0)
+                json_object_update(status, ended);
+        json_decref(ended);
+        return status;
+}
+
+static bool has_ended(const struct state *s) {
+        json_t *j = NULL;
+        if (state_read(s, "ended.json", &j) < 0)
+                return false;
+        json_decref(j);
+        return true;
+}
+
+static bool is_locked(const struct state *s) {
+        /* A read lock that can be had means that nobody holds the supervisor's exclusive one. */
+        if (flock(s->dir, LOCK_SH | LOCK_NB) < 0)
+                return errno == EWOULDBLOCK;
+        (void)flock(s->dir, LOCK_UN);
+        return false;
+}
+
+bool state_alive(const struct state *s) {
+        return is_locked(s) && !has_ended(s);
+}
+
+bool state_changed(const struct state *s) {
+        int fd = openat(s->dir, "upper", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+        bool any = false;
+
+        if (!d) {
+                bool gone = errno == ENOENT;
+                fd_close(fd);
+                return !gone; /* unreadable: something was done to it */
+        }
+        for (struct dirent *e; !any && (e = readdir(d));)
+                any = !streq(e->d_name, ".") && !streq(e->d_name, "..");
+        closedir(d);
+        return any;
+}
+
+int state_list(int root, struct strlist *ret) {
+        _cleanup_(dated_clear) struct dated_list all = {};
+        int r = 0;
+
+        for (size_t i = 0; i < ELEMENTSOF(places); i++)
+                if ((r = list_place(root, places[i], &all)) < 0)
+                        return r;
+        for (size_t i = 0; r == 0 && i < all.n; i++)
+                r = strlist_add(ret, all.items[i].id);
+        return r;
+}
+
+static int open_any(int root, const char *id, struct state *ret) {
+        int r = -ENOENT;
+        for (size_t i = 0; r == -ENOENT && i < ELEMENTSOF(places); i++)
+                r = open_in(root, places[i], id, ret);
+        return r;
+}
+
+/* The string `key` of a sandbox's plan is `value`. */
+static bool plan_says(int root, const char *id, const char *key, const char *value) {
+        _cleanup_state_ struct state s = STATE_NONE;
+        json_t *plan = NULL;
+
+        if (open_any(root, id, &s) < 0 || state_read(&s, "plan.json", &plan) < 0)
+                return false;
+        const char *v = json_string_value(json_object_get(plan, key));
+        bool same = v && streq(v, value);
+        json_decref(plan);
+        return same;
+}
+
+static int find_last(int root, const struct strlist *ids, const char *cwd, const char **ret) {
+        for (size_t i = ids->n; i-- > 0;)
+                if (!cwd || plan_says(root, ids->items[i], "started_in", cwd)) {
+                        *ret = ids->items[i];
+                        return 0;
+                }
+        return -ENOENT;
+}
+
+int state_find(int root, const char *which, const char *cwd, bool any_cwd, struct state *ret, struct error *e) {
+        _cleanup_strlist_ struct strlist ids = {};
+        const char *found = NULL;
+        int r = state_list(root, &ids);
+
+        if (r < 0)
+                return error_errno(e, r, "the state directory cannot be read");
         if (!which) {
-                r = rootfd < 0 ? -ENOENT : find_last(rootfd, &ids, any_cwd ? NULL : cwd, ret);
-                if (r == -ENOENT) {
+                if (find_last(root, &ids, any_cwd ? NULL : cwd, &found) < 0) {
                         error_set(e, ENOENT, any_cwd ? "there is no sandbox yet" : "no sandbox was started from this directory");
                         return error_fix(e, any_cwd ? "start one with: belljar run -- COMMAND"
                                                     : "name one (belljar ps -a lists them), or use --last");
                 }
-                return r < 0 ? error_errno(e, r, "the sandbox cannot be opened") : 0;
-        }
-        for (size_t i = 0; i < ids.n; i++)
-                if (streq(ids.items[i], which))
-                        found = ids.items[i];
-        /* The newest of that name: a name can be used again once its run has ended. */
-        for (size_t i = ids.n; !found && i-- > 0;)
-                if (has_name(rootfd, ids.items[i], which))
-                        found = ids.items[i];
-        for (size_t i = 0, n = 0; !found && which[0] && i < ids.n; i++)
-                if (str_after(ids.items[i], which)) {
-                        for (size_t k = n = 0; k < ids.n; k++)
-                                n += str_after(ids.items[k], which) != NULL;
-                        if (n > 1)
-                                return error_set(e, ENOTUNIQ, "%zu sandboxes have ids that begin with %s", n, which);
-                        found = ids.items[i];
+        } else {
+                for (size_t i = 0; i < ids.n; i++)
+                        if (streq(ids.items[i], which))
+                                found = ids.items[i];
+                /* The newest of that name: a name can be used again once its run has ended. */
+                for (size_t i = ids.n; !found && i-- > 0;)
+                        if (plan_says(root, ids.items[i], "name", which))
+                                found = ids.items[i];
+                for (size_t i = 0, n = 0; !found && which[0] && i < ids.n; i++)
+                        if (str_after(ids.items[i], which)) {
+                                for (size_t k = n = 0; k < ids.n; k++)
+                                        n += str_after(ids.items[k], which) != NULL;
+                                if (n > 1)
+                                        return error_set(e, ENOTUNIQ, "%zu sandboxes have ids that begin with %s", n, which);
+                                found = ids.items[i];
+                        }
+                if (!found) {
+                        error_set(e, ENOENT, "there is no sandbox %s", which);
+                        return error_fix(e, "belljar ps -a lists them");
                 }
-        if (!found) {
-                error_set(e, ENOENT, "there is no sandbox %s", which);
-                return error_fix(e, "belljar ps -a lists them");
         }
-        r = open_one(rootfd, found, ret);
+        r = open_any(root, found, ret);
         return r < 0 ? error_errno(e, r, "the sandbox %s cannot be opened", found) : 0;
+}
+
+static int count_unchanged(int root) {
+        int fd = openat(root, "unchanged", O_RDONLY | O_DIRECTORY | O_CLOEXEC), n = 0;
+        DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+        if (!d) {
+                fd_close(fd);
+                return 0;
+        }
+        for (struct dirent *e; (e = readdir(d));)
+                n += is_id(e->d_name);
+        closedir(d);
+        return n;
+}
+
+static const char *place_of(const struct state *s, char path[64]) {
+        for (size_t i = 0; i < ELEMENTSOF(places); i++) {
+                struct stat a, b;
+                snprintf(path, 64, "%s/%s", places[i], s->id);
+                if (fstatat(s->root, path, &a, AT_SYMLINK_NOFOLLOW) == 0 && fstat(s->dir, &b) == 0 && a.st_ino == b.st_ino)
+                        return path;
+        }
+        return NULL;
+}
+
+static int remove_dir(struct state *s, struct error *e) {
+        char path[64];
+        int r;
+
+        if (!place_of(s, path))
+                return 0;
+        char *slash = strchr(path, '/');
+        *slash = 0;
+        _cleanup_fd_ int place = openat(s->root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (place < 0)
+                return error_errno(e, errno, "the sandbox %s cannot be removed", s->id);
+        r = remove_tree(place, s->id, NULL, e);
+        return r == -ENOENT ? 0 : r;
+}
+
+void state_release(struct state *s, bool forget, bool remove) {
+        char from[64], to[64];
+
+        if (remove || state_changed(s) || count_unchanged(s->root) >= (int)UNCHANGED_MAX) {
+                (void)!remove_dir(s, NULL);
+                return;
+        }
+        /* The kernel's own leftovers of the overlay (overlayfs.rst: workdir must be empty the next time). */
+        if (remove_tree(s->dir, "work", NULL, NULL) < 0 || mkdirat(s->dir, "work", 0700) < 0) {
+                (void)!remove_dir(s, NULL);
+                return;
+        }
+        if (forget)
+                for (size_t i = 0; i < 3; i++)
+                        (void)unlinkat(s->dir, ((const char *[]){"plan.json", "started.json", "ended.json"})[i], 0);
+        snprintf(from, sizeof(from), "sandboxes/%s", s->id);
+        snprintf(to, sizeof(to), "unchanged/%s", s->id);
+        if (renameat(s->root, from, s->root, to) < 0)
+                (void)!remove_dir(s, NULL);
 }
 
 int state_reclaim(struct state *s) {
         _cleanup_free_ char *groups = NULL;
 
-        if (s->lock < 0)
-                return 0;
-        if (flock(s->lock, LOCK_EX | LOCK_NB) < 0)
-                return errno == EWOULDBLOCK ? -EBUSY : -errno;
+        if (flock(s->dir, LOCK_EX | LOCK_NB) < 0)
+                return errno != EWOULDBLOCK ? -errno : has_ended(s) ? 0 : -EBUSY;
         if (file_read(s->dir, "cgroup", 64u << 10, &groups, NULL) == 0) {
                 bool left = false;
                 for (char *line = groups, *next; line && *line; line = next) {
@@ -319,44 +463,18 @@ int state_reclaim(struct state *s) {
                 if (!left)
                         (void)unlinkat(s->dir, "cgroup", 0);
         }
-        if (faccessat(s->dir, "ended.json", F_OK, 0) < 0)
-                (void)!state_write(s->dir, "ended.json", json_pack("{s:s, s:s}", "state", "ended", "end", "crashed"));
-        (void)flock(s->lock, LOCK_UN);
+        if (!has_ended(s))
+                (void)!state_write(s, "ended.json", json_pack("{s:s, s:s}", "state", "ended", "end", "crashed"));
+        (void)flock(s->dir, LOCK_UN);
         return 0;
 }
 
-void state_prune(const char *root, unsigned keep, bool all) {
-        _cleanup_strlist_ struct strlist ids = {};
-        _cleanup_fd_ int rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        unsigned seen = 0;
-
-        if (!all) {
-                unsigned char dice;
-                if (getrandom(&dice, 1, 0) == 1 && dice % 16)
-                        return;
+int state_remove(struct state *s, struct error *e) {
+        /* A supervisor whose run has ended holds the lock for a moment more. */
+        for (int i = 0; flock(s->dir, LOCK_EX | LOCK_NB) < 0; i++) {
+                if (!has_ended(s) || i > 2000)
+                        return error_set(e, EBUSY, "the sandbox %s is running", s->id);
+                usleep(1000);
         }
-        if (rootfd < 0 || state_list(root, &ids) < 0 || (!all && ids.n <= 2 * keep))
-                return;
-        for (size_t i = ids.n; i-- > 0;) {
-                _cleanup_state_ struct state s = {.dir = -EBADF, .lock = -EBADF};
-                if (open_one(rootfd, ids.items[i], &s) < 0 || state_alive(&s))
-                        continue;
-                if (faccessat(s.dir, "cgroup", F_OK, 0) == 0 || faccessat(s.dir, "ended.json", F_OK, 0) < 0)
-                        if (state_reclaim(&s) < 0)
-                                continue;
-                if (!state_has_upper(&s) && ++seen > keep)
-                        (void)!state_remove(root, &s, NULL);
-        }
-}
-
-int state_remove(const char *root, struct state *s, struct error *e) {
-        _cleanup_fd_ int rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        int r;
-
-        if (rootfd < 0)
-                return error_errno(e, errno, "the state directory %s cannot be opened", root);
-        if (s->lock >= 0 && flock(s->lock, LOCK_EX | LOCK_NB) < 0)
-                return error_set(e, EBUSY, "the sandbox %s is running", s->id);
-        r = remove_tree(rootfd, s->id, NULL, e);
-        return r == -ENOENT ? 0 : r;
+        return remove_dir(s, e);
 }

@@ -267,10 +267,11 @@ void guard_run(struct guard *g, struct run_result *ret, struct error *e) {
         loop(&r);
         set_raw(&r, false);
         fd_close(r.sigfd);
-        /* The supervisor ends right after its last message; init and all it holds ended before. */
-        while (waitpid(g->supervisor_pid, &status, 0) < 0 && errno == EINTR)
-                ;
+        /* After its last message, which init and all it held did not outlive, the supervisor only tidies up: it is not
+         * waited for. One that was lost is, so that its lock is free. */
         if (r.lost) {
+                while (waitpid(g->supervisor_pid, &status, 0) < 0 && errno == EINTR)
+                        ;
                 r.result = (struct run_result){.end = END_FAILED};
                 if (e->errnum == 0)
                         error_set(e, ECANCELED, "the supervisor died: the run was ended");

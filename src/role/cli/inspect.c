@@ -104,9 +104,9 @@ static void gather(struct facts *f, struct state *s) {
         f->alive = state_alive(s);
         if (!f->alive)
                 (void)!state_reclaim(s);
-        if (state_read(s->dir, "plan.json", &f->plan) < 0)
+        if (state_read(s, "plan.json", &f->plan) < 0)
                 f->plan = json_object();
-        f->status = state_status(s->dir);
+        f->status = state_status(s);
         f->namespaces = json_object_get(f->status, "namespaces");
         rb = json_object_get(f->status, "readback");
         if (rb) {
@@ -249,7 +249,7 @@ static void print_json(const struct facts *f, const char *id) {
 }
 
 int command_inspect(int argc, char **argv) {
-        _cleanup_state_ struct state s = {.dir = -EBADF, .lock = -EBADF};
+        _cleanup_state_ struct state s = STATE_NONE;
         struct inspect_options o = {};
         struct facts f = {};
         struct error e = {};

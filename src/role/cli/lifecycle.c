@@ -12,8 +12,9 @@
 #include "sys/process.h"
 
 int find_sandbox(const char *which, bool last, struct state *ret, struct error *e) {
-        _cleanup_free_ char *root = NULL, *cwd = getcwd(NULL, 0);
-        int r = state_root(false, &root, e);
+        _cleanup_free_ char *cwd = getcwd(NULL, 0);
+        _cleanup_fd_ int root = -EBADF;
+        int r = state_open_root(true, &root, e);
 
         if (r < 0)
                 return r;
@@ -45,8 +46,8 @@ static const char *text_of(json_t *j, const char *key) {
 }
 
 /* One line, or one object. */
-static json_t *describe(const char *root, const char *id, bool *ret_alive) {
-        _cleanup_state_ struct state s = {.dir = -EBADF, .lock = -EBADF};
+static json_t *describe(int root, const char *id, bool *ret_alive) {
+        _cleanup_state_ struct state s = STATE_NONE;
         json_t *plan = NULL, *status = NULL, *out;
         struct error e = {};
 
@@ -55,9 +56,9 @@ static json_t *describe(const char *root, const char *id, bool *ret_alive) {
         *ret_alive = state_alive(&s);
         if (!*ret_alive && state_reclaim(&s) < 0)
                 return NULL;
-        if (state_read(s.dir, "plan.json", &plan) < 0)
+        if (state_read(&s, "plan.json", &plan) < 0)
                 plan = json_object();
-        status = state_status(s.dir);
+        status = state_status(&s);
         _cleanup_strbuf_ struct strbuf cmd = {};
         size_t i;
         json_t *a;
@@ -67,7 +68,7 @@ static json_t *describe(const char *root, const char *id, bool *ret_alive) {
         strbuf_puts(&cmd, "");
         out = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:s}", "id", s.id, "name", text_of(plan, "name"), "state",
                         *ret_alive ? "running" : "ended", "end", text_of(status, "end"), "workspace", text_of(plan, "workspace"),
-                        "mode", text_of(plan, "mode"), "changes", state_has_upper(&s), "command", cmd.data ? cmd.data : "");
+                        "mode", text_of(plan, "mode"), "changes", state_changed(&s), "command", cmd.data ? cmd.data : "");
         json_decref(plan);
         json_decref(status);
         return out;
@@ -76,15 +77,15 @@ static json_t *describe(const char *root, const char *id, bool *ret_alive) {
 int command_ps(int argc, char **argv) {
         struct list_options o = {};
         _cleanup_strlist_ struct strlist ids = {};
-        _cleanup_free_ char *root = NULL;
+        _cleanup_fd_ int root = -EBADF;
         struct error e = {};
         int first, r;
 
         if (options_parse(command_find("ps"), argc, argv, on_option, &o, &first, &e) < 0 ||
-            state_root(false, &root, &e) < 0)
+            state_open_root(true, &root, &e) < 0)
                 goto fail;
         if ((r = state_list(root, &ids)) < 0) {
-                error_errno(&e, r, "the state directory %s cannot be read", root);
+                error_errno(&e, r, "the state directory cannot be read");
                 goto fail;
         }
         json_t *list = json_array();
@@ -125,7 +126,7 @@ static int end_running(struct state *s, struct error *e) {
         if (!state_alive(s))
                 return error_set(e, ESRCH, "the sandbox %s is not running", s->id);
         /* A run that is about to start writes its status in the next milliseconds. */
-        for (int i = 0; i < 200 && state_read(s->dir, "started.json", &status) < 0; i++)
+        for (int i = 0; i < 200 && state_read(s, "started.json", &status) < 0; i++)
                 usleep(5000);
         json_int_t pid = json_integer_value(json_object_get(status, "supervisor"));
         json_decref(status);
@@ -141,20 +142,19 @@ static int end_running(struct state *s, struct error *e) {
 }
 
 static int for_each(const char *name, int argc, char **argv,
-                    int (*fn)(const char *root, struct state *s, const struct list_options *o, struct error *e)) {
+                    int (*fn)(struct state *s, const struct list_options *o, struct error *e)) {
         struct list_options o = {};
-        _cleanup_free_ char *root = NULL;
         struct error e = {};
         int first, status = 0;
 
-        if (options_parse(command_find(name), argc, argv, on_option, &o, &first, &e) < 0 || state_root(false, &root, &e) < 0) {
+        if (options_parse(command_find(name), argc, argv, on_option, &o, &first, &e) < 0) {
                 error_print(&e);
                 return EXIT_BELLJAR;
         }
         int n = argc - first;
         for (int i = 0; i < (n ? n : 1); i++) {
-                _cleanup_state_ struct state s = {.dir = -EBADF, .lock = -EBADF};
-                if (find_sandbox(n ? argv[first + i] : NULL, o.last, &s, &e) < 0 || fn(root, &s, &o, &e) < 0) {
+                _cleanup_state_ struct state s = STATE_NONE;
+                if (find_sandbox(n ? argv[first + i] : NULL, o.last, &s, &e) < 0 || fn(&s, &o, &e) < 0) {
                         error_print(&e);
                         status = EXIT_BELLJAR;
                 } else
@@ -163,7 +163,7 @@ static int for_each(const char *name, int argc, char **argv,
         return status;
 }
 
-static int remove_one(const char *root, struct state *s, const struct list_options *o, struct error *e) {
+static int remove_one(struct state *s, const struct list_options *o, struct error *e) {
         if (o->force && state_alive(s)) {
                 int r = end_running(s, e);
                 if (r < 0 && e->errnum != ESRCH)
@@ -174,11 +174,10 @@ static int remove_one(const char *root, struct state *s, const struct list_optio
                 return error_fix(e, "belljar kill %s, or belljar rm --force %s", s->id, s->id);
         }
         int r = state_reclaim(s);
-        return r < 0 ? error_errno(e, r, "the sandbox %s cannot be removed", s->id) : state_remove(root, s, e);
+        return r < 0 ? error_errno(e, r, "the sandbox %s cannot be removed", s->id) : state_remove(s, e);
 }
 
-static int kill_one(const char *root, struct state *s, const struct list_options *o, struct error *e) {
-        (void)root;
+static int kill_one(struct state *s, const struct list_options *o, struct error *e) {
         (void)o;
         return end_running(s, e);
 }

@@ -31,5 +31,5 @@ struct prepared {
 void prepared_clear(struct prepared *p);
 #define _cleanup_prepared_ _cleanup_(prepared_clear)
 
-/* id: of the sandbox. */
-int prepare(const struct run_options *o, const char *id, struct prepared *ret, struct error *e) _must_check_;
+/* The plan's id is a place for one: it is known when the sandbox's directory is made. */
+int prepare(const struct run_options *o, struct prepared *ret, struct error *e) _must_check_;

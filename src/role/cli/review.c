@@ -34,12 +34,12 @@ static int open_operand(const char *name, int argc, char **argv, struct review_o
                 return error_set(e, EINVAL, "belljar %s takes one sandbox", name);
         if ((r = find_sandbox(first < argc ? argv[first] : NULL, o->last, ret, e)) < 0)
                 return r;
-        r = state_read(ret->dir, "plan.json", ret_plan);
+        r = state_read(ret, "plan.json", ret_plan);
         return r < 0 ? error_errno(e, r, "the plan of %s cannot be read", ret->id) : 0;
 }
 
 int command_diff(int argc, char **argv) {
-        _cleanup_state_ struct state s = {.dir = -EBADF, .lock = -EBADF};
+        _cleanup_state_ struct state s = STATE_NONE;
         struct review_options o = {.form = DIFF_UNIFIED};
         json_t *plan = NULL;
         struct error e = {};
@@ -65,7 +65,7 @@ int command_diff(int argc, char **argv) {
 }
 
 int command_discard(int argc, char **argv) {
-        _cleanup_state_ struct state s = {.dir = -EBADF, .lock = -EBADF};
+        _cleanup_state_ struct state s = STATE_NONE;
         struct review_options o = {};
         json_t *plan = NULL;
         struct error e = {};

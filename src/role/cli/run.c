@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,9 +20,6 @@
 #include "svc/entry.h"
 #include "svc/state.h"
 #include "sys/cgroup.h"
-
-/* Records of runs that changed nothing: so many are kept for belljar inspect. */
-#define KEEP_RECORDS 20
 
 /* belljar-init stands beside belljar (build tree) or in ../libexec/belljar (installed). Executed by its fd, so that
  * nothing is looked up once the namespaces are made. */
@@ -118,15 +116,12 @@ static int make_cgroup(const struct prepared *x, const char *id, const struct st
 }
 
 static int write_plan(const struct state *s, const struct plan *p) {
-        _cleanup_free_ char *text = plan_json(p), *cwd = getcwd(NULL, 0);
-        json_error_t je;
-        json_t *j = text ? json_loads(text, 0, &je) : NULL;
+        _cleanup_free_ char *cwd = getcwd(NULL, 0);
+        json_t *j = plan_json(p);
 
-        if (!j)
-                return -ENOMEM;
-        if (cwd)
+        if (j && cwd)
                 json_object_set_new(j, "started_in", json_string(cwd));
-        return state_write(s->dir, "plan.json", j);
+        return state_write(s, "plan.json", j);
 }
 
 static int status_of(const struct run_result *res, const struct plan *p, const struct error *e) {
@@ -176,42 +171,35 @@ static int status_of(const struct run_result *res, const struct plan *p, const s
         }
 }
 
-/* What a cow run changed, in one line; a layer without changes goes. */
-static void report_changes(const struct prepared *x, struct state *s, const struct run_options *o) {
+/* What a cow run changed, in one line. */
+static void report_changes(const struct prepared *x, const struct state *s) {
         const struct plan *p = x->plan;
         struct error e = {};
+        struct changes_summary sum = {};
+        char line[256];
 
-        if (p->mode != WORKSPACE_COW || !p->workspace)
-                return;
         _cleanup_fd_ int upper = openat(s->dir, "upper", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         _cleanup_fd_ int lower = open(p->workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
         struct changes_source src = {.upper_fd = upper, .lower_fd = lower, .hide_fd = -1};
         if (p->ids.root)
                 src.ids = (struct change_ids){.base = p->ids.uid_base, .range = 65536, .host = 0};
-        struct changes_summary sum = {};
         if (upper < 0 || lower < 0)
-                return;
-        int r = changes_summary(&src, &sum, &e);
-        if (r == 0 && !sum.at_least && sum.added + sum.changed + sum.deleted == 0) {
-                (void)!diff_discard(s->dir, NULL, &e);
-                return;
-        }
-        if (o->quiet || o->rm)
-                return;
-        if (r < 0) {
-                error_print(&e);
+                error_errno(&e, errno, "the changes cannot be read");
+        else if (changes_summary(&src, &sum, &e) == 0) {
+                if (!sum.at_least && sum.added + sum.changed + sum.deleted == 0)
+                        return; /* opened for writing and left as it was */
+                diff_summary_line(&sum, line, sizeof(line));
+                fprintf(stderr, "belljar: %s, kept apart: belljar diff %s | belljar discard %s\n", line, s->id, s->id);
                 return;
         }
-        char line[256];
-        diff_summary_line(&sum, line, sizeof(line));
-        fprintf(stderr, "belljar: %s, kept apart: belljar diff %s | belljar discard %s\n", line, s->id, s->id);
+        error_print(&e);
 }
 
 static int start_and_guard(const struct run_options *o, struct prepared *x, struct state *s, struct run_result *res,
                            struct error *e) {
         struct plan *p = x->plan;
         struct guard g = {.supervisor = -1, .out = {-1, -1}};
-        struct supervise sup = {.plan = p, .state_dir = s->dir, .live_lock = s->lock};
+        struct supervise sup = {.plan = p, .state = s, .remove = o->rm};
         struct cgroup cg = {.v2 = -EBADF};
         bool have_cgroup = false;
         int pair[2], r;
@@ -221,15 +209,10 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
                 return sup.launch.init_exe;
         if ((r = check_stdio(e)) < 0 || (r = make_stdio(o, p, &sup.launch, &g, e)) < 0)
                 return r;
-        if (p->mode == WORKSPACE_COW && p->workspace &&
-            (r = state_make_upper(s, x->workspace_mode, p->ids.host_uid, p->ids.host_gid, e)) < 0)
-                return r;
         if ((r = make_cgroup(x, s->id, s, &cg, &have_cgroup, e)) < 0)
                 return r;
         sup.cgroup = have_cgroup ? &cg : NULL;
-        if ((r = write_plan(s, p)) < 0)
-                r = error_errno(e, r, "the sandbox's directory cannot be written");
-        else if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 || guard_prepare() < 0)
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 || guard_prepare() < 0)
                 r = error_errno(e, errno, "the supervisor's channel cannot be made");
         if (r < 0) {
                 if (have_cgroup)
@@ -248,9 +231,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         }
         close(pair[1]);
         close(sup.launch.init_exe);
-        /* The lock is the supervisor's from here on: it must end with it, not with this process. */
-        fd_close(TAKE_FD(s->lock));
-        fd_close(TAKE_FD(x->id_lock));
+        fd_close(TAKE_FD(x->id_lock)); /* the supervisor's from here on */
         for (int i = 0; i < 3; i++)
                 if (sup.launch.stdio[i] > 2)
                         close(sup.launch.stdio[i]);
@@ -260,6 +241,12 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
                         (void)!cgroup_remove(&cg, 0);
                 cgroup_clear(&cg);
                 return r;
+        }
+        /* While the sandbox is being made. The lock on its directory stays with this process, too, until it ends: the
+         * record must not be taken over before it was reported on. */
+        if ((r = write_plan(s, p)) < 0) {
+                kill(pid, SIGTERM);
+                error_errno(e, r, "the sandbox's directory cannot be written");
         }
         g.supervisor = pair[0];
         g.supervisor_pid = pid;
@@ -278,46 +265,43 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
 int command_run(int argc, char **argv) {
         struct run_options o = {};
         _cleanup_prepared_ struct prepared x = {.id_lock = -EBADF};
-        _cleanup_state_ struct state s = {.dir = -EBADF, .lock = -EBADF};
-        _cleanup_free_ char *root = NULL;
+        _cleanup_state_ struct state s = STATE_NONE;
+        _cleanup_fd_ int root = -EBADF;
         struct run_result res = {.end = END_FAILED};
         struct error e = {};
         int status = EXIT_BELLJAR;
 
-        if (run_options_parse(&o, argc, argv, &e) < 0)
+        if (run_options_parse(&o, argc, argv, &e) < 0 || prepare(&o, &x, &e) < 0)
                 goto fail;
         if (o.dry_run) {
-                if (prepare(&o, "000000000000", &x, &e) < 0)
-                        goto fail;
-                _cleanup_free_ char *text = o.json ? plan_json(x.plan) : plan_format(x.plan);
-                printf("%s%s", text ? text : "", o.json ? "\n" : "");
+                if (o.json) {
+                        json_t *j = plan_json(x.plan);
+                        json_dumpf(j, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+                        printf("\n");
+                        json_decref(j);
+                } else {
+                        _cleanup_free_ char *text = plan_format(x.plan);
+                        printf("%s", text ? text : "");
+                }
                 run_options_clear(&o);
-                return text ? 0 : EXIT_BELLJAR;
+                return 0;
         }
-        if (state_root(true, &root, &e) < 0 || state_create(root, geteuid() == 0, &s, &e) < 0)
+        if (state_open_root(true, &root, &e) < 0 ||
+            state_create(root, x.workspace_mode, x.plan->ids.host_uid, x.plan->ids.host_gid, &s, &e) < 0)
                 goto fail;
-        if (prepare(&o, s.id, &x, &e) < 0) {
-                (void)!state_remove(root, &s, NULL);
-                goto fail;
-        }
+        snprintf(x.plan->id, strlen(x.plan->id) + 1, "%s", s.id);
         if (!o.quiet)
                 for (size_t i = 0; i < x.plan->notes.n; i++) {
                         _cleanup_free_ char *v = str_visible_dup(x.plan->notes.items[i]);
                         fprintf(stderr, "belljar: note: %s\n", v ? v : "?");
                 }
         if (start_and_guard(&o, &x, &s, &res, &e) < 0) {
-                (void)!state_remove(root, &s, NULL);
+                state_release(&s, true, false);
                 goto fail;
         }
         status = status_of(&res, x.plan, &e);
-        if (res.end == END_FAILED && e.errnum != ECANCELED)
-                (void)!state_remove(root, &s, NULL); /* nothing ran */
-        else {
-                report_changes(&x, &s, &o);
-                if (o.rm)
-                        (void)!state_remove(root, &s, NULL);
-                state_prune(root, KEEP_RECORDS, false);
-        }
+        if (res.changed && x.plan->mode == WORKSPACE_COW && x.plan->workspace && !o.rm && !o.quiet)
+                report_changes(&x, &s);
         run_options_clear(&o);
         return status;
 fail:

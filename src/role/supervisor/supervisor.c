@@ -32,6 +32,8 @@
 #define TICK_MAX_MS 250u
 /* Where no cgroup bounds the sandbox's memory: the host's last reserve, below which the sandbox ends. */
 #define HOST_RESERVE (192ull << 20)
+/* A run that is over sooner leaves its plan and its end only. */
+#define RECORD_AFTER_MS 50u
 #define INIT_CTL_FD_LANDLOCK 4
 #define INIT_CTL_FD_TTY 5
 
@@ -44,7 +46,9 @@ struct supervisor {
         int sigfd;
         uint64_t started; /* ms, monotonic */
         uint64_t paused_at, paused_total;
-        bool paused, running, told_exit;
+        bool paused, running;
+        struct init_readback readback;
+        uint64_t record_at; /* when started.json is due; 0: written, or the command does not run */
         struct run_result result;
         bool ended;
         /* sampling */
@@ -53,6 +57,7 @@ struct supervisor {
         /* disk */
         uint64_t disk_free_at_walk, disk_used_at_walk;
         int disk_pipe;
+        json_t *namespaces; /* names to numbers; NULL: not read */
 };
 
 static uint64_t now_ms(void) {
@@ -228,7 +233,15 @@ static void let_go_of_stdio(const struct supervise *s) {
         close(s->launch.init_exe);
 }
 
-static json_t *started_json(const struct supervisor *x, const struct init_readback *rb) {
+static json_t *readback_json(const struct init_readback *rb) {
+        return json_pack("{s:i, s:i, s:b, s:i, s:b, s:s}", "uid", (int)rb->uid, "gid", (int)rb->gid, "no_new_privs",
+                         (int)rb->no_new_privs, "seccomp", (int)rb->seccomp_mode, "landlock", (int)rb->landlock, "capabilities",
+                         rb->cap_effective | rb->cap_permitted | rb->cap_inheritable | rb->cap_bounding | rb->cap_ambient
+                                 ? "some" : "none");
+}
+
+/* The sandbox's namespaces by name, as the kernel numbers them; read while init lives. */
+static json_t *namespaces_json(const struct supervisor *x) {
         json_t *ns = json_object();
         static const char *const names[] = {"user", "mnt", "pid", "ipc", "uts", "net", "cgroup"};
 
@@ -241,12 +254,14 @@ static json_t *started_json(const struct supervisor *x, const struct init_readba
                         json_object_set_new(ns, names[i], json_string(link));
                 }
         }
-        return json_pack("{s:s, s:i, s:i, s:o, s:{s:i, s:i, s:b, s:i, s:b, s:s}}", "state", "running", "supervisor",
-                         (int)getpid(), "init", (int)x->init_pid, "namespaces", ns, "readback", "uid", (int)rb->uid, "gid",
-                         (int)rb->gid, "no_new_privs", (int)rb->no_new_privs, "seccomp", (int)rb->seccomp_mode, "landlock",
-                         (int)rb->landlock, "capabilities",
-                         rb->cap_effective | rb->cap_permitted | rb->cap_inheritable | rb->cap_bounding | rb->cap_ambient
-                                 ? "some" : "none");
+        return ns;
+}
+
+static void write_started(struct supervisor *x) {
+        x->record_at = 0;
+        (void)!state_write(x->s->state, "started.json",
+                           json_pack("{s:s, s:i, s:i, s:o, s:o}", "state", "running", "supervisor", (int)getpid(), "init",
+                                     (int)x->init_pid, "namespaces", json_incref(x->namespaces), "readback", readback_json(&x->readback)));
 }
 
 static void on_init(struct supervisor *x) {
@@ -288,7 +303,9 @@ static void on_init(struct supervisor *x) {
                 out.type = RUN_STARTED;
                 out.readback = m.readback;
                 tell(x, &out);
-                (void)!state_write(x->s->state_dir, "started.json", started_json(x, &m.readback));
+                x->readback = m.readback;
+                x->namespaces = namespaces_json(x);
+                x->record_at = now_ms() + RECORD_AFTER_MS;
                 break;
         case INIT_EXEC_FAILED:
                 end_with(x, END_NOEXEC, m.errnum);
@@ -422,7 +439,7 @@ static void sample_disk(struct supervisor *x) {
         struct statfs fs;
         uint64_t limit = x->plan->limits.want.disk.value;
 
-        if (x->plan->limits.disk != MEANS_SAMPLING || x->disk_pipe >= 0 || fstatfs(x->s->state_dir, &fs) < 0)
+        if (x->plan->limits.disk != MEANS_SAMPLING || x->disk_pipe >= 0 || fstatfs(x->s->state->dir, &fs) < 0)
                 return;
         uint64_t left = (uint64_t)fs.f_bfree * (uint64_t)fs.f_bsize;
         uint64_t room = limit > x->disk_used_at_walk ? limit - x->disk_used_at_walk : 0;
@@ -483,6 +500,8 @@ static int next_timeout(struct supervisor *x, bool ticks) {
                 at = x->started + x->paused_total + x->plan->limits.want.time.value;
         if (ticks && !x->paused)
                 at = MIN(at, x->tick_at);
+        if (x->record_at)
+                at = MIN(at, x->record_at);
         if (at == UINT64_MAX)
                 return -1;
         now = now_ms();
@@ -496,6 +515,8 @@ static void on_time(struct supervisor *x, bool ticks) {
                 kill_all(x);
                 return;
         }
+        if (x->record_at && now >= x->record_at)
+                write_started(x);
         if (x->plan->limits.time == MEANS_TIMER && !x->paused &&
             now >= x->started + x->paused_total + x->plan->limits.want.time.value) {
                 end_with(x, END_TIME, 0);
@@ -572,7 +593,7 @@ static void finish(struct supervisor *x) {
                 (void)!cgroup_kill(x->s->cgroup);
                 cgroup_stats(x->s->cgroup, &cs);
                 if (cgroup_remove(x->s->cgroup, 2000) >= 0)
-                        (void)unlinkat(x->s->state_dir, "cgroup", 0);
+                        (void)unlinkat(x->s->state->dir, "cgroup", 0);
                 if (cs.oom_kills && x->result.end == END_EXIT)
                         x->result.end = END_MEMORY;
         }
@@ -583,12 +604,20 @@ static void finish(struct supervisor *x) {
                                                (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1000;
         x->result.memory_peak = cs.memory_peak ? cs.memory_peak : x->peak_memory;
         x->result.processes_peak = cs.pids_peak ? (uint32_t)cs.pids_peak : x->peak_processes;
-        (void)!state_write(x->s->state_dir, "ended.json",
-                           json_pack("{s:s, s:s, s:i, s:I, s:I, s:I}", "state", "ended", "end", end_name(x->result.end),
-                                     "status", (int)x->result.status, "wall_ms", (json_int_t)x->result.wall_ms, "cpu_ms",
-                                     (json_int_t)x->result.cpu_ms, "memory_peak", (json_int_t)x->result.memory_peak));
+        x->result.changed = state_changed(x->s->state);
+        if (x->running)
+                (void)!state_write(x->s->state, "ended.json",
+                                   json_pack("{s:s, s:s, s:i, s:I, s:I, s:I, s:o, s:o*}", "state", "ended", "end",
+                                             end_name(x->result.end), "status", (int)x->result.status, "wall_ms",
+                                             (json_int_t)x->result.wall_ms, "cpu_ms", (json_int_t)x->result.cpu_ms,
+                                             "memory_peak", (json_int_t)x->result.memory_peak, "readback",
+                                             readback_json(&x->readback), "namespaces", x->namespaces));
         m.result = x->result;
         tell(x, &m);
+        close(x->s->cli);
+        /* The command line has gone on; what follows may take as long as the disk takes. */
+        if (x->s->remove || !x->result.changed || !x->running)
+                state_release(x->s->state, !x->running, x->s->remove);
 }
 
 void supervisor_main(struct supervise *s) {
@@ -607,7 +636,7 @@ void supervisor_main(struct supervise *s) {
         sigprocmask(SIG_BLOCK, &mask, NULL);
         sigdelset(&mask, SIGPIPE);
         x.started = now_ms();
-        if (fchdir(s->state_dir) < 0)
+        if (fchdir(s->state->dir) < 0)
                 r = error_errno(&e, errno, "the sandbox's directory cannot be entered");
         else
                 r = start(&x, &e);
