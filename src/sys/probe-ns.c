@@ -465,10 +465,10 @@ int probe_namespaces(struct host_facts *f) {
                         f->overlay_state = result(e, STEP_DIRS);
                 j.dirfd = dir;
         }
-        pid_t pid = fork();
+        pid_t self = getpid(), pid = fork();
         if (pid == 0) {
                 close(TAKE_FD(here));
-                if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+                if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != self)
                         _exit(1);
                 probe_child(&j);
                 _exit(0);
