@@ -1,4 +1,5 @@
 /* The reader of upper layers, against overlays that a kernel wrote and against uppers that no kernel would. */
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/xattr.h>
@@ -406,7 +407,19 @@ TEST(special_files) {
         check(changes_read(&s, &c, &e) == 0);
         char *got = listing(&c);
         check_streq(got, "P p\nT q\nT r\nA s\n");
-        check(beneath_open_regular(f.upper, "p", NULL) == -EBADFD);
+        /* nobody who waits at the FIFO for a reader notices */
+        pid_t writer = fork();
+        if (writer == 0)
+                _exit(open("upper/p", O_WRONLY) >= 0 ? 1 : 2);
+        usleep(100000);
+        for (int i = 0; i < 20; i++) {
+                check(beneath_open_regular(f.upper, "p", NULL) == -EBADFD);
+                usleep(1000);
+        }
+        int status;
+        check(waitpid(writer, &status, WNOHANG) == 0);
+        kill(writer, SIGKILL);
+        check(waitpid(writer, &status, 0) == writer && WIFSIGNALED(status));
         free(got);
         close(fd);
         changes_clear(&c);
