@@ -112,7 +112,7 @@ struct host_facts {
         enum host_cgroup cgroup;
         enum host_controller memory, pids, cpu;
         bool cgroup_kill;      /* a v2 group can be made, and the kernel has cgroup.kill */
-        bool cgroup_freeze;    /* likewise; or a v1 freezer */
+        bool cgroup_freeze;    /* likewise; a v1 freezer does not count: its frozen tasks ignore SIGKILL */
         bool cgroup_evacuate;  /* the limits want belljar's own group emptied first; it does that */
         bool cgroup_read_only; /* the v2 tree, else v1's memory tree, is mounted read-only */
         bool systemd;          /* systemd runs this host */

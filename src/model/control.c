@@ -95,7 +95,7 @@ static const struct control controls[CONTROL_N] = {
                 .loss = "pause and hold: an alarm can only end the run",
         },
         [CONTROL_DISK_QUOTA] = {
-                .id = CONTROL_DISK_QUOTA, .name = "disk-quota", .kernel = "4.5",
+                .id = CONTROL_DISK_QUOTA, .name = "disk-quota", .later = true, .kernel = "4.5",
                 .meaning = "bytes that a run adds are bounded by the file system (project quota)",
                 .loss = "an exact bound on disk use",
                 .substitute = "sampled size of what was written, RLIMIT_FSIZE a file",

@@ -201,7 +201,7 @@ static int fix_cgroup_by_hand(const struct host_facts *f, struct doctor_report *
                            "sudo chown %s $D $D/cgroup.procs $D/cgroup.subtree_control $D/shell $D/shell/cgroup.procs\n"
                            "echo $$ | sudo tee $D/shell/cgroup.procs", name, name);
         return add(rep, "cgroup", title,
-                   "for c in memory pids cpu freezer%s; do\n"
+                   "for c in memory pids cpu%s; do\n"
                    "  D=/sys/fs/cgroup/$c/belljar-%s; sudo mkdir -p $D\n"
                    "  sudo chown %s $D $D/cgroup.procs; echo $$ | sudo tee $D/cgroup.procs\n"
                    "done\n"
@@ -290,17 +290,6 @@ int doctor_fix_overlay(const struct host_facts *f, struct doctor_report *rep) {
 int doctor_fix_idmap(const struct host_facts *f, struct doctor_report *rep) {
         return add(rep, "idmap", "this file system takes no id-mapped mounts",
                    "keep workspaces on ext4, xfs, btrfs or tmpfs; or run belljar as the workspace's owner");
-}
-
-int doctor_fix_quota(const struct host_facts *f, struct doctor_report *rep) {
-        if (streq(f->state_fs, "ext4"))
-                return add(rep, "disk-quota", "the state directory's file system has no project quotas",
-                           "unmounted: tune2fs -O project,quota -Q prjquota DEVICE\n"
-                           "then mount it with the option prjquota (in /etc/fstab)");
-        if (streq(f->state_fs, "xfs"))
-                return add(rep, "disk-quota", "the state directory's file system has no project quotas",
-                           "mount it with the option prjquota (in /etc/fstab; for / rootflags=prjquota at boot)");
-        return -1;
 }
 
 int doctor_fix_subids(const struct host_facts *f, struct doctor_report *rep) {

@@ -142,13 +142,7 @@ static void judge_files(const struct host_facts *f, struct doctor_report *rep) {
                 idmap->fix = kernel_or(f, rep, CONTROL_IDMAPPED_MOUNTS, doctor_fix_idmap);
         }
 
-        if (f->uid == 0 && f->state_quota)
-                set(quota, DOCTOR_YES, "project quotas on %s", f->state_fs);
-        else {
-                set(quota, DOCTOR_SUBSTITUTE, "%s",
-                    f->uid != 0 ? "project quotas are root's to set" : "mounted without project quotas");
-                quota->fix = f->uid == 0 ? doctor_fix_quota(f, rep) : -1;
-        }
+        set(quota, DOCTOR_SUBSTITUTE, "this version sets no project quotas");
 }
 
 static void judge_locks(const struct host_facts *f, struct doctor_report *rep) {
@@ -295,7 +289,7 @@ static void judge_process(struct doctor_report *rep, struct doctor_tier *t) {
                 struct doctor_finding *x = &rep->findings[i];
                 bool required = control_required(x->control, TIER_PROCESS);
                 x->severity = x->state == DOCTOR_NO           ? (required ? DOCTOR_BLOCKS : DOCTOR_LACKS)
-                              : x->state == DOCTOR_SUBSTITUTE ? DOCTOR_WEAKER
+                              : x->state == DOCTOR_SUBSTITUTE && !x->control->later ? DOCTOR_WEAKER
                                                               : DOCTOR_FINE;
                 rep->ok &= x->severity != DOCTOR_BLOCKS;
                 any |= x->severity != DOCTOR_FINE;

@@ -296,8 +296,7 @@ int probe_cgroup(struct host_facts *f) {
                                                                       : CONTROLLER_NONE;
         /* The root group has neither file; its children have them by the kernel's version. */
         f->cgroup_kill = l.v2.base && (l.file_kill || (l.v2_root && at_least(f, 5, 14)));
-        f->cgroup_freeze = (l.v2.base && (l.file_freeze || (l.v2_root && at_least(f, 5, 2)))) ||
-                           l.v1[CGROUP_FREEZER].base;
+        f->cgroup_freeze = l.v2.base && (l.file_freeze || (l.v2_root && at_least(f, 5, 2)));
         f->cgroup_evacuate = l.v2.evacuate != 0;
         const struct cgroup_place *p = l.mode == CGROUP_MODE_V2 || !l.v1[CGROUP_MEMORY].mount ? &l.v2
                                                                                             : &l.v1[CGROUP_MEMORY];
