@@ -256,17 +256,15 @@ int parse_u64(const char *s, uint64_t *ret) {
 }
 
 /* Digits with at most six decimals; *ret_micro is the value times 10^6. */
-static int parse_decimal(const char **s, uint64_t *ret_micro) {
+static int parse_decimal(const char **s, unsigned __int128 *ret_micro) {
         const char *p = *s;
-        uint64_t v = 0, unit = 1000000;
+        uint64_t whole = 0, unit = 1000000, fraction = 0;
 
         if (!isdigit((unsigned char)*p))
                 return -EINVAL;
         for (; isdigit((unsigned char)*p); p++)
-                if (__builtin_mul_overflow(v, 10u, &v) || __builtin_add_overflow(v, (unsigned)(*p - '0'), &v))
+                if (__builtin_mul_overflow(whole, 10u, &whole) || __builtin_add_overflow(whole, (unsigned)(*p - '0'), &whole))
                         return -ERANGE;
-        if (__builtin_mul_overflow(v, unit, &v))
-                return -ERANGE;
         if (*p == '.') {
                 p++;
                 if (!isdigit((unsigned char)*p))
@@ -275,12 +273,11 @@ static int parse_decimal(const char **s, uint64_t *ret_micro) {
                         unit /= 10;
                         if (unit == 0)
                                 return -EINVAL;
-                        if (__builtin_add_overflow(v, unit * (unsigned)(*p - '0'), &v))
-                                return -ERANGE;
+                        fraction += unit * (unsigned)(*p - '0');
                 }
         }
         *s = p;
-        *ret_micro = v;
+        *ret_micro = (unsigned __int128)whole * 1000000 + fraction;
         return 0;
 }
 
@@ -289,7 +286,7 @@ int parse_size(const char *s, uint64_t *ret) {
                 {"", 0}, {"B", 0}, {"K", 10}, {"KiB", 10}, {"M", 20}, {"MiB", 20},
                 {"G", 30}, {"GiB", 30}, {"T", 40}, {"TiB", 40},
         };
-        uint64_t micro;
+        unsigned __int128 micro;
         int r = parse_decimal(&s, &micro);
         if (r < 0)
                 return r;
@@ -298,7 +295,8 @@ int parse_size(const char *s, uint64_t *ret) {
         for (size_t i = 0; i < ELEMENTSOF(units); i++) {
                 if (strcasecmp(s, units[i].name) != 0)
                         continue;
-                unsigned __int128 v = ((unsigned __int128)micro << units[i].shift) / 1000000;
+                /* micro is below 2^84 and the shift at most 40: no overflow. */
+                unsigned __int128 v = (micro << units[i].shift) / 1000000;
                 if (v > UINT64_MAX / 2)
                         return -ERANGE;
                 *ret = (uint64_t)v;
@@ -313,26 +311,29 @@ int parse_duration(const char *s, uint64_t *ret_ms) {
         };
         unsigned __int128 total = 0;
 
-        do {
-                uint64_t micro, unit = 0;
+        for (bool first = true;; first = false) {
+                unsigned __int128 micro;
+                uint64_t unit = 0;
                 int r = parse_decimal(&s, &micro);
                 if (r < 0)
                         return r;
                 size_t n = 0;
                 while (isalpha((unsigned char)s[n]))
                         n++;
-                if (n == 0 && *s == 0 && total == 0)
+                if (n == 0 && *s == 0 && first)
                         unit = 1000;
                 for (size_t i = 0; n && i < ELEMENTSOF(units); i++)
                         if (strlen(units[i].name) == n && strncmp(s, units[i].name, n) == 0)
                                 unit = units[i].ms;
                 if (unit == 0)
                         return -EINVAL;
-                total += (unsigned __int128)micro * unit / 1000000;
+                total += micro * unit / 1000000;
                 if (total > UINT64_MAX / 1000000)
                         return -ERANGE;
                 s += n;
-        } while (*s);
+                if (!*s)
+                        break;
+        }
         *ret_ms = (uint64_t)total;
         return 0;
 }

@@ -22,7 +22,8 @@ enum plan_op_kind {
         OP_PROC,
         OP_SYSFS,
         OP_DEVPTS,
-        OP_MASK,     /* cover what `target` shows with an empty file or directory; nothing there is no error */
+        OP_MASK,     /* cover what `target` shows with an empty file or (mode S_IFDIR, a guess) directory; nothing there
+                        is no error */
         OP_READONLY, /* attach `target` once more onto itself, read-only */
         /* In layer `layer`, beneath its root: */
         OP_LAYER_DIR,     /* a directory that looks like the host's (mode; owner is the sandbox's) */
@@ -118,8 +119,10 @@ struct view_facts {
         /* Entries of the host's /: name, and link text for links (NULL for directories). */
         struct view_root_entry {
                 char *name, *link;
+                bool empty; /* a directory without entries */
         } *root;
         size_t n_root;
+        struct strlist var;     /* names in /var */
         struct strlist devices; /* nodes of /dev that exist, by name */
         struct strlist mounts;  /* mount points of the host, sorted or not */
         struct strlist sockets; /* listening sockets of the host, by path */

@@ -3,6 +3,7 @@
  * logs, spools and other users' files need a `read:` of the policy. Pure; called once for a run. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/use.h"
 #include "model/plan.h"
@@ -12,8 +13,9 @@ static const char *const system_dirs[] = {
         "bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "opt", "nix", "gnu", "snap",
 };
 
-/* Beneath /var: package databases and caches that programs read. Logs, spools and mail stay out. */
-static const char *const var_dirs[] = {"/var/lib", "/var/cache"};
+/* Beneath /var: package databases and caches that programs read, and links into /run. Logs, spools, mail, sites and
+ * whatever else stands there stay out. /var/tmp is the sandbox's own. */
+static const char *const var_shown[] = {"lib", "cache", "run", "lock", "tmp"};
 
 /* Beneath /etc: secrets of the host and names that identify it. Most are readable by root only; they are out of
  * sight all the same, also when a mode is wrong. */
@@ -23,15 +25,18 @@ static const char *const etc_hidden[] = {
         "fstab", "crypttab",
 };
 
-/* Beneath /proc: kernel memory, addresses, logs, keys and switches; what a fresh instance shows to everybody. */
-static const char *const proc_masked[] = {
-        "/proc/kcore", "/proc/kallsyms", "/proc/kmsg", "/proc/keys", "/proc/timer_list", "/proc/sysrq-trigger",
-        "/proc/acpi", "/proc/scsi", "/proc/interrupts", "/proc/latency_stats", "/proc/asound", "/proc/irq",
-        "/proc/bus", "/proc/fs", "/proc/driver", "/proc/vmallocinfo", "/proc/slabinfo", "/proc/iomem", "/proc/ioports",
-        "/proc/modules",
+/* Beneath /proc: kernel memory, addresses, logs, keys, devices and switches that a fresh instance shows or offers to
+ * everybody. What the kernel gives to the host's root only (timer_list, vmallocinfo, slabinfo, iomem, ...) is not
+ * repeated here: no process of a sandbox has that uid. */
+static const struct {
+        const char *path;
+        bool dir; /* as it usually is: saves a look */
+} kernel_masked[] = {
+        {"/proc/kcore", false}, {"/proc/kallsyms", false}, {"/proc/kmsg", false}, {"/proc/keys", false},
+        {"/proc/sysrq-trigger", false}, {"/proc/interrupts", false}, {"/proc/modules", false}, {"/proc/acpi", true},
+        {"/proc/scsi", true}, {"/proc/asound", true}, {"/proc/irq", true}, {"/proc/bus", true}, {"/proc/fs", true},
+        {"/proc/driver", true}, {"/sys/firmware", true}, {"/sys/kernel", true},
 };
-
-static const char *const sys_masked[] = {"/sys/firmware", "/sys/kernel", "/sys/devices/virtual/powercap"};
 
 static bool has_mount_beneath(const struct view_facts *f, const char *dir) {
         for (size_t i = 0; i < f->mounts.n; i++)
@@ -91,6 +96,32 @@ static int add_etc(struct plan *p, const struct view_facts *f) {
         return plan_add(p, OP_OVERLAY, "/etc", "/etc", PLAN_READONLY, 0, layer);
 }
 
+static int add_var(struct plan *p, const struct view_facts *f) {
+        int r;
+
+        if (has_mount_beneath(f, "/var")) {
+                /* No overlay shows mounts: the two trees are bound. */
+                for (size_t i = 0; i < 2; i++) {
+                        _cleanup_free_ char *path = str_printf("/var/%s", var_shown[i]);
+                        if (!path)
+                                return -ENOMEM;
+                        if ((r = add_tree(p, f, path, PLAN_OPTIONAL)) < 0)
+                                return r;
+                }
+                if ((r = plan_add(p, OP_SYMLINK, "/var/run", "../run", 0, 0, 0)) < 0)
+                        return r;
+                return plan_add(p, OP_SYMLINK, "/var/lock", "../run/lock", 0, 0, 0);
+        }
+        int layer = (int)p->n_layers++;
+        for (size_t i = 0; i < f->var.n; i++)
+                if (!in_list(var_shown, ELEMENTSOF(var_shown), f->var.items[i]) &&
+                    (r = plan_add(p, OP_LAYER_WHITEOUT, f->var.items[i], NULL, 0, 0, layer)) < 0)
+                        return r;
+        if (!strlist_has(&f->var, "tmp") && (r = plan_add(p, OP_LAYER_DIR, "tmp", NULL, 0, 01777, layer)) < 0)
+                return r;
+        return plan_add(p, OP_OVERLAY, "/var", "/var", PLAN_READONLY | PLAN_OPTIONAL, 0, layer);
+}
+
 static int add_root(struct plan *p, const struct view_facts *f) {
         int r;
 
@@ -103,6 +134,8 @@ static int add_root(struct plan *p, const struct view_facts *f) {
                         continue;
                 if (e->link)
                         r = plan_add(p, OP_SYMLINK, path, e->link, 0, 0, 0);
+                else if (e->empty)
+                        r = plan_add(p, OP_DIR, path, NULL, 0, 0755, 0);
                 else if (streq(e->name, "opt") || streq(e->name, "snap"))
                         r = add_tree(p, f, path, 0);
                 else
@@ -112,21 +145,12 @@ static int add_root(struct plan *p, const struct view_facts *f) {
         }
         if ((r = add_etc(p, f)) < 0)
                 return r;
-        for (size_t i = 0; i < ELEMENTSOF(var_dirs); i++)
-                if ((r = add_tree(p, f, var_dirs[i], PLAN_OPTIONAL)) < 0)
+        if ((r = add_var(p, f)) < 0)
+                return r;
+        static const char *const empty[] = {"/srv", "/mnt", "/media", "/home", "/root"};
+        for (size_t i = 0; i < ELEMENTSOF(empty); i++)
+                if ((r = plan_add(p, OP_DIR, empty[i], NULL, 0, 0755, 0)) < 0)
                         return r;
-        static const struct { const char *target, *link; mode_t mode; } rest[] = {
-                {"/var/run", "../run", 0}, {"/var/lock", "../run/lock", 0},
-                {"/var/log", NULL, 0755}, {"/var/spool", NULL, 0755},
-                {"/srv", NULL, 0755}, {"/mnt", NULL, 0755}, {"/media", NULL, 0755}, {"/home", NULL, 0755},
-                {"/root", NULL, 0755},
-        };
-        for (size_t i = 0; i < ELEMENTSOF(rest); i++) {
-                r = rest[i].link ? plan_add(p, OP_SYMLINK, rest[i].target, rest[i].link, 0, 0, 0)
-                                 : plan_add(p, OP_DIR, rest[i].target, NULL, 0, rest[i].mode, 0);
-                if (r < 0)
-                        return r;
-        }
         return plan_allow(p, "/", USE_READ | USE_EXEC);
 }
 
@@ -164,17 +188,12 @@ static int add_kernel(struct plan *p, const struct view_facts *f) {
         if ((r = plan_add(p, OP_PROC, "/proc", NULL, 0, 0, 0)) < 0 ||
             (r = plan_add(p, OP_READONLY, "/proc/sys", NULL, 0, 0, 0)) < 0)
                 return r;
-        for (size_t i = 0; i < ELEMENTSOF(proc_masked); i++)
-                if ((r = plan_add(p, OP_MASK, proc_masked[i], NULL, 0, 0, 0)) < 0)
-                        return r;
-        if ((r = plan_allow(p, "/proc", USE_WRITE)) < 0)
+        if ((r = plan_allow(p, "/proc", USE_WRITE)) < 0 ||
+            (f->sysfs && (r = plan_add(p, OP_SYSFS, "/sys", NULL, PLAN_READONLY, 0, 0)) < 0))
                 return r;
-        if (!f->sysfs)
-                return 0;
-        if ((r = plan_add(p, OP_SYSFS, "/sys", NULL, PLAN_READONLY, 0, 0)) < 0)
-                return r;
-        for (size_t i = 0; i < ELEMENTSOF(sys_masked); i++)
-                if ((r = plan_add(p, OP_MASK, sys_masked[i], NULL, 0, 0, 0)) < 0)
+        for (size_t i = 0; i < ELEMENTSOF(kernel_masked); i++)
+                if ((f->sysfs || !str_after(kernel_masked[i].path, "/sys/")) &&
+                    (r = plan_add(p, OP_MASK, kernel_masked[i].path, NULL, 0, kernel_masked[i].dir ? S_IFDIR : 0, 0)) < 0)
                         return r;
         return 0;
 }
@@ -308,6 +327,7 @@ void view_facts_clear(struct view_facts *f) {
                 free(f->hidden[i].modes);
         }
         free(f->hidden);
+        strlist_clear(&f->var);
         strlist_clear(&f->devices);
         strlist_clear(&f->mounts);
         strlist_clear(&f->sockets);

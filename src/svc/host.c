@@ -167,6 +167,34 @@ int host_plan_ids(struct plan *p, uid_t workspace_uid, gid_t workspace_gid, int 
         return 0;
 }
 
+static bool is_empty(int dir, const char *name) {
+        int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+        bool empty = true;
+
+        if (!d) {
+                fd_close(fd);
+                return false;
+        }
+        for (struct dirent *e; empty && (e = readdir(d));)
+                empty = streq(e->d_name, ".") || streq(e->d_name, "..");
+        closedir(d);
+        return empty;
+}
+
+static int gather_var(struct view_facts *v) {
+        DIR *d = opendir("/var");
+        int r = 0;
+
+        if (!d)
+                return errno == ENOENT ? 0 : -errno;
+        for (struct dirent *e; r == 0 && (e = readdir(d));)
+                if (!streq(e->d_name, ".") && !streq(e->d_name, ".."))
+                        r = strlist_add(&v->var, e->d_name);
+        closedir(d);
+        return r;
+}
+
 static int gather_root(struct view_facts *v) {
         DIR *d = opendir("/");
         size_t cap = 0;
@@ -194,6 +222,8 @@ static int gather_root(struct view_facts *v) {
                         break;
                 }
                 v->n_root++;
+                if (e->d_type == DT_DIR && streq(e->d_name, "opt"))
+                        x->empty = is_empty(dirfd(d), e->d_name);
                 if (e->d_type == DT_LNK) {
                         ssize_t n = readlinkat(dirfd(d), e->d_name, link, sizeof(link) - 1);
                         if (n < 0)
@@ -327,7 +357,7 @@ int host_gather(struct plan *p, const struct policy *policy, struct host *h, str
         for (size_t i = 0; i < sizeof(random); i++)
                 snprintf(v->machine_id + 2 * i, 3, "%02x", random[i]);
         v->sysfs = v->proc = true;
-        if ((r = gather_root(v)) < 0 || (r = gather_devices(v)) < 0 || (r = gather_mounts(v)) < 0 ||
+        if ((r = gather_root(v)) < 0 || (r = gather_var(v)) < 0 || (r = gather_devices(v)) < 0 || (r = gather_mounts(v)) < 0 ||
             (r = gather_sockets(v)) < 0 || (p->ids.root && (r = add_agent_user(p, v)) < 0))
                 return error_errno(e, r, "the host cannot be looked at");
         if (p->workspace && (r = refuse_mounts(p, v, e)) < 0)

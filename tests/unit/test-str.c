@@ -53,6 +53,7 @@ TEST(parse_size) {
         check(parse_size("1.5GiB", &v) == 0 && v == 1610612736);
         check(parse_size("2g", &v) == 0 && v == 2ull << 30);
         check(parse_size("2 GiB", &v) == 0 && v == 2ull << 30);
+        check(parse_size("20000000000000B", &v) == 0 && v == 20000000000000ull);
         check(parse_size("2GB", &v) == -EINVAL);
         check(parse_size("", &v) == -EINVAL);
         check(parse_size("-1", &v) == -EINVAL);
@@ -67,6 +68,7 @@ TEST(parse_duration) {
         check(parse_duration("250ms", &v) == 0 && v == 250);
         check(parse_duration("0.5s", &v) == 0 && v == 500);
         check(parse_duration("1h30", &v) == -EINVAL);
+        check(parse_duration("0h5", &v) == -EINVAL);
         check(parse_duration("h", &v) == -EINVAL);
         check(parse_duration("", &v) == -EINVAL);
         check(parse_duration("99999999999999d", &v) == -ERANGE);

@@ -10,7 +10,6 @@
 #include "base/fd.h"
 #include "model/control.h"
 #include "model/environment.h"
-#include "model/glob.h"
 #include "proto/init-msg.h"
 #include "role/cli/options.h"
 #include "role/cli/prepare.h"
@@ -99,19 +98,15 @@ static int read_env_file(struct policy *p, const char *path, struct error *e) {
 }
 
 /* Paths from the command line are relative to where it was given. */
-static int add_path(struct strlist *list, const char *path, const char *cwd, const char *home, bool pattern, struct error *e) {
+static int add_read(struct policy *p, const char *path, const char *cwd, const char *home, struct error *e) {
         _cleanup_free_ char *abs = NULL;
         int r;
 
         if (!path[0])
                 return error_set(e, EINVAL, "a path is empty");
-        if (pattern) /* relative to the workspace, as in the policy */
-                r = strlist_add(list, path);
-        else if ((r = host_resolve(path, cwd, home, &abs, e)) < 0)
+        if ((r = host_resolve(path, cwd, home, &abs, e)) < 0)
                 return r;
-        else
-                r = strlist_add(list, abs);
-        return r < 0 ? error_errno(e, r, "the paths cannot be kept") : 0;
+        return policy_add_read(p, abs, e);
 }
 
 static int apply_late(struct run_options *o, const char *cwd, const char *home, struct error *e) {
@@ -146,23 +141,11 @@ static int apply_late(struct run_options *o, const char *cwd, const char *home, 
                         if (tier_parse(value, &p->tier) < 0)
                                 r = error_set(e, EINVAL, "--tier takes process, container, microvm, vm or auto, not %s", value);
                         break;
-                case OPT_READ: r = add_path(&p->read, value, cwd, home, false, e); break;
-                case OPT_HIDE: {
-                        const char *why = NULL;
-                        if (glob_check(value, &why) < 0) {
-                                r = error_set(e, EINVAL, "--hide %s: %s", value, why ? why : "not a pattern");
-                                break;
-                        }
-                        r = add_path(&p->hide, value, cwd, home, true, e);
-                        break;
-                }
+                case OPT_READ: r = add_read(p, value, cwd, home, e); break;
+                case OPT_HIDE: r = policy_add_hide(p, value, e); break;
                 case OPT_ENV: r = policy_add_env(p, value, e); break;
                 case OPT_ENV_FILE: r = read_env_file(p, value, e); break;
-                case OPT_WITHOUT:
-                        r = strlist_add(&p->without, value);
-                        if (r < 0)
-                                error_errno(e, r, "the options cannot be kept");
-                        break;
+                case OPT_WITHOUT: r = policy_add_without(p, value, e); break;
                 }
         }
         return r;
@@ -171,7 +154,6 @@ static int apply_late(struct run_options *o, const char *cwd, const char *home, 
 /* Paths of the file are relative to the file's own directory. */
 static int read_policy(struct run_options *o, const char *cwd, const char *home, struct error *e) {
         _cleanup_free_ char *text = NULL, *real = NULL, *dir = NULL;
-        _cleanup_strlist_ struct strlist read = {};
         size_t len;
         int r;
 
@@ -189,12 +171,13 @@ static int read_policy(struct run_options *o, const char *cwd, const char *home,
         dir = strndup(real, (size_t)(strrchr(real, '/') - real));
         if (!dir)
                 return error_set(e, ENOMEM, "out of memory");
-        for (size_t i = 0; i < o->policy->read.n; i++)
-                if ((r = add_path(&read, o->policy->read.items[i], dir[0] ? dir : "/", home, false, e)) < 0)
-                        return r;
-        strlist_clear(&o->policy->read);
-        o->policy->read = read;
-        read = (struct strlist){};
+        struct strlist written = o->policy->read;
+        o->policy->read = (struct strlist){};
+        for (size_t i = 0; r >= 0 && i < written.n; i++)
+                r = add_read(o->policy, written.items[i], dir[0] ? dir : "/", home, e);
+        strlist_clear(&written);
+        if (r < 0)
+                return r;
         if (o->policy->workspace.path) {
                 _cleanup_free_ char *abs = NULL;
                 if ((r = host_resolve(o->policy->workspace.path, dir[0] ? dir : "/", home, &abs, e)) < 0)

@@ -172,7 +172,7 @@ static int status_of(const struct run_result *res, const struct plan *p, const s
 }
 
 /* What a cow run changed, in one line. */
-static void report_changes(const struct prepared *x, const struct state *s) {
+static void report_changes(const struct prepared *x, const struct state *s, const struct strlist *hidden) {
         const struct plan *p = x->plan;
         struct error e = {};
         struct changes_summary sum = {};
@@ -180,9 +180,9 @@ static void report_changes(const struct prepared *x, const struct state *s) {
 
         _cleanup_fd_ int upper = openat(s->dir, "upper", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         _cleanup_fd_ int lower = open(p->workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        struct changes_source src = {.upper_fd = upper, .lower_fd = lower, .hide_fd = -1};
+        struct changes_source src = {.upper_fd = upper, .lower_fd = lower, .hide_fd = -1, .hidden = hidden};
         if (p->ids.root)
-                src.ids = (struct change_ids){.base = p->ids.uid_base, .range = 65536, .host = 0};
+                src.ids = (struct change_ids){.base = p->ids.uid_base, .range = 65536}; /* N of the range is host id N */
         if (upper < 0 || lower < 0)
                 error_errno(&e, errno, "the changes cannot be read");
         else if (changes_summary(&src, &sum, &e) == 0) {
@@ -195,8 +195,23 @@ static void report_changes(const struct prepared *x, const struct state *s) {
         error_print(&e);
 }
 
-static int start_and_guard(const struct run_options *o, struct prepared *x, struct state *s, struct run_result *res,
-                           struct error *e) {
+/* What is hidden in the workspace, for belljar diff: without it, a hidden file would look deleted. */
+static int record_hidden(const struct prepared *x, const struct state *s, struct strlist *ret, struct error *e) {
+        const struct view_facts *v = &x->host.view;
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < v->n_hidden; i++)
+                if (x->plan->workspace && streq(v->hidden[i].root, x->plan->workspace))
+                        r = strlist_add(ret, v->hidden[i].path);
+        if (r == 0 && ret->n > 0)
+                r = changes_hidden_write(s->dir, ret);
+        else if (r == 0)
+                (void)unlinkat(s->dir, "hidden", 0); /* of the directory's former use */
+        return r < 0 ? error_errno(e, r, "the hidden paths cannot be recorded") : 0;
+}
+
+static int start_and_guard(const struct run_options *o, struct prepared *x, struct state *s, struct strlist *hidden,
+                           struct run_result *res, struct error *e) {
         struct plan *p = x->plan;
         struct guard g = {.supervisor = -1, .out = {-1, -1}};
         struct supervise sup = {.plan = p, .state = s, .remove = o->rm};
@@ -207,7 +222,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         sup.launch = (struct launch){.control = -1, .go = -1, .init_exe = open_init(e)};
         if (sup.launch.init_exe < 0)
                 return sup.launch.init_exe;
-        if ((r = check_stdio(e)) < 0 || (r = make_stdio(o, p, &sup.launch, &g, e)) < 0)
+        if ((r = record_hidden(x, s, hidden, e)) < 0 || (r = check_stdio(e)) < 0 || (r = make_stdio(o, p, &sup.launch, &g, e)) < 0)
                 return r;
         if ((r = make_cgroup(x, s->id, s, &cg, &have_cgroup, e)) < 0)
                 return r;
@@ -264,6 +279,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
 
 int command_run(int argc, char **argv) {
         struct run_options o = {};
+        _cleanup_strlist_ struct strlist hidden = {};
         _cleanup_prepared_ struct prepared x = {.id_lock = -EBADF};
         _cleanup_state_ struct state s = STATE_NONE;
         _cleanup_fd_ int root = -EBADF;
@@ -295,13 +311,13 @@ int command_run(int argc, char **argv) {
                         _cleanup_free_ char *v = str_visible_dup(x.plan->notes.items[i]);
                         fprintf(stderr, "belljar: note: %s\n", v ? v : "?");
                 }
-        if (start_and_guard(&o, &x, &s, &res, &e) < 0) {
+        if (start_and_guard(&o, &x, &s, &hidden, &res, &e) < 0) {
                 state_release(&s, true, false);
                 goto fail;
         }
         status = status_of(&res, x.plan, &e);
         if (res.changed && x.plan->mode == WORKSPACE_COW && x.plan->workspace && !o.rm && !o.quiet)
-                report_changes(&x, &s);
+                report_changes(&x, &s, &hidden);
         run_options_clear(&o);
         return status;
 fail:

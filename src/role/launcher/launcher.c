@@ -121,6 +121,8 @@ static void attach(const struct launcher *x, int fd, const char *target) {
         struct stat st;
         int r = mount_attach(fd, x->root, rel);
 
+        /* move_mount follows no link in its last part here (MOVE_MOUNT_T_SYMLINKS is not set). */
+
         if (r == -ENOENT) {
                 if (fstat(fd, &st) < 0)
                         fail(x->l, errno, "%s cannot be looked at", target);
@@ -245,21 +247,29 @@ static void do_scratch(struct launcher *x, const struct plan_op *op) {
         close(fd);
 }
 
-static void do_mask(struct launcher *x, const struct plan_op *op) {
-        struct stat st;
-        int fd, r;
+static int mask(const struct launcher *x, const char *rel, bool dir) {
+        int fd = mount_clone(AT_FDCWD, dir ? STAGE "/e/d" : STAGE "/e/f", false);
+        int r = fd < 0 ? fd : mount_attach(fd, x->root, rel);
+        fd_close(fd);
+        return r;
+}
 
-        if (fstatat(x->root, op->target + 1, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-                if (errno == ENOENT || errno == ENOTDIR || errno == EACCES)
-                        return;
-                fail(x->l, errno, "%s cannot be looked at", op->target);
+static void do_mask(const struct launcher *x, const struct plan_op *op) {
+        struct stat st;
+        bool dir = S_ISDIR(op->mode);
+        int r = mask(x, op->target + 1, dir);
+
+        /* The kernel tells a file from a directory: ENOTDIR where the guess was wrong, EINVAL for a link. */
+        if (r == -ENOTDIR || r == -EINVAL) {
+                if (fstatat(x->root, op->target + 1, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                        r = -errno;
+                else if (S_ISLNK(st.st_mode))
+                        return; /* where it leads is covered under its own name */
+                else
+                        r = mask(x, op->target + 1, S_ISDIR(st.st_mode));
         }
-        if (S_ISLNK(st.st_mode))
-                return; /* where it leads is covered under its own name */
-        fd = mount_clone(AT_FDCWD, S_ISDIR(st.st_mode) ? STAGE "/e/d" : STAGE "/e/f", false);
-        if (fd < 0 || (r = mount_attach(fd, x->root, op->target + 1)) < 0)
-                fail(x->l, fd < 0 ? fd : r, "%s cannot be covered", op->target);
-        close(fd);
+        if (r < 0 && r != -ENOENT && r != -EACCES)
+                fail(x->l, r, "%s cannot be covered", op->target);
 }
 
 static void do_readonly(struct launcher *x, const struct plan_op *op) {

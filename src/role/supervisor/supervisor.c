@@ -47,6 +47,7 @@ struct supervisor {
         uint64_t started; /* ms, monotonic */
         uint64_t paused_at, paused_total;
         bool paused, running;
+        bool all_gone; /* init said that nothing runs any more */
         struct init_readback readback;
         uint64_t record_at; /* when started.json is due; 0: written, or the command does not run */
         struct run_result result;
@@ -317,6 +318,7 @@ static void on_init(struct supervisor *x) {
                 break;
         case INIT_EXITED:
                 end_with(x, END_EXIT, m.status);
+                x->all_gone = true;
                 break;
         case INIT_TERMINAL: {
                 struct cmsghdr *h = CMSG_FIRSTHDR(&msg);
@@ -546,6 +548,8 @@ static void loop(struct supervisor *x) {
                 }
                 if (p[1].revents && x->ctl >= 0)
                         on_init(x);
+                if (x->all_gone)
+                        break;
                 if (p[0].revents) {
                         while (x->ctl >= 0) /* its last words */
                                 on_init(x);
@@ -576,24 +580,24 @@ static const char *end_name(uint32_t end) {
         return end < ELEMENTSOF(names) ? names[end] : "?";
 }
 
-static void finish(struct supervisor *x) {
-        struct cgroup_stats cs = {};
-        struct rusage ru;
-        struct run_msg m = {.type = RUN_ENDED};
-
-        /* Gone, and with it its namespaces and mounts: waitid returns after the kernel took them down. */
+/* Waits until init has gone, and with it the namespaces and mounts: the kernel takes them down before. */
+static void wait_for_init(struct supervisor *x) {
         if (x->init_pid > 0) {
                 siginfo_t si;
                 while (waitid(P_PIDFD, (id_t)x->init_pidfd, &si, WEXITED) < 0 && errno == EINTR)
                         ;
+                x->init_pid = 0;
         }
+}
+
+static void fill_result(struct supervisor *x) {
+        struct cgroup_stats cs = {};
+        struct rusage ru;
+
         if (!x->ended) /* init was killed from outside, or by the kernel */
                 end_with(x, x->running ? END_EXIT : END_FAILED, x->running ? SIGKILL : 0);
         if (x->s->cgroup) {
-                (void)!cgroup_kill(x->s->cgroup);
                 cgroup_stats(x->s->cgroup, &cs);
-                if (cgroup_remove(x->s->cgroup, 2000) >= 0)
-                        (void)unlinkat(x->s->state->dir, "cgroup", 0);
                 if (cs.oom_kills && x->result.end == END_EXIT)
                         x->result.end = END_MEMORY;
         }
@@ -605,6 +609,17 @@ static void finish(struct supervisor *x) {
         x->result.memory_peak = cs.memory_peak ? cs.memory_peak : x->peak_memory;
         x->result.processes_peak = cs.pids_peak ? (uint32_t)cs.pids_peak : x->peak_processes;
         x->result.changed = state_changed(x->s->state);
+}
+
+static void finish(struct supervisor *x) {
+        struct run_msg m = {.type = RUN_ENDED};
+
+        /* After init's own word that the command and all it left are gone, the answer need not wait for the kernel to
+         * take the namespaces down. */
+        if (!x->all_gone)
+                wait_for_init(x);
+        fill_result(x);
+        /* Before the answer: belljar diff may be the caller's next command. */
         if (x->running)
                 (void)!state_write(x->s->state, "ended.json",
                                    json_pack("{s:s, s:s, s:i, s:I, s:I, s:I, s:o, s:o*}", "state", "ended", "end",
@@ -615,7 +630,13 @@ static void finish(struct supervisor *x) {
         m.result = x->result;
         tell(x, &m);
         close(x->s->cli);
-        /* The command line has gone on; what follows may take as long as the disk takes. */
+        /* The command line has gone on; what follows may take as long as the kernel and the disk take. */
+        wait_for_init(x);
+        if (x->s->cgroup) {
+                (void)!cgroup_kill(x->s->cgroup);
+                if (cgroup_remove(x->s->cgroup, 2000) >= 0)
+                        (void)unlinkat(x->s->state->dir, "cgroup", 0);
+        }
         if (x->s->remove || !x->result.changed || !x->running)
                 state_release(x->s->state, !x->running, x->s->remove);
 }
