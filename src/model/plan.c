@@ -56,6 +56,8 @@ void plan_free(struct plan *p) {
         free(p->ids.outer_gid_map);
         free(p->ids.inner_uid_map);
         free(p->ids.inner_gid_map);
+        free(p->ids.idmap_uid_map);
+        free(p->ids.idmap_gid_map);
         strlist_clear(&p->env);
         strlist_clear(&p->argv);
         strlist_clear(&p->without);
@@ -227,11 +229,11 @@ json_t *plan_json(const struct plan *p) {
         for (size_t i = 0; i < p->notes.n; i++)
                 json_array_append_new(notes, text(p->notes.items[i]));
         json_t *root = json_pack(
-                "{s:s, s:s?, s:s, s:o?, s:s, s:o, s:o?, s:{s:i, s:i, s:i, s:i, s:i, s:b}, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:I}",
+                "{s:s, s:s?, s:s, s:o?, s:s, s:o, s:o?, s:{s:i, s:i, s:i, s:i, s:i, s:i, s:b}, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:I}",
                 "id", p->id, "name", p->name, "tier", tier_name(p->tier), "workspace",
                 p->workspace ? text(p->workspace) : NULL, "mode", workspace_mode_name(p->mode), "cwd", text(p->cwd), "home",
                 p->home ? text(p->home) : NULL, "user", "uid", (int)p->ids.inner_uid, "gid", (int)p->ids.inner_gid,
-                "uid_base", (int)p->ids.uid_base, "host_uid", (int)p->ids.host_uid, "host_gid", (int)p->ids.host_gid, "root", p->ids.root, "landlock_abi",
+                "owner_uid", (int)p->ids.owner_uid, "owner_gid", (int)p->ids.owner_gid, "host_uid", (int)p->ids.host_uid, "host_gid", (int)p->ids.host_gid, "root", p->ids.root, "landlock_abi",
                 p->landlock_abi, "limits", lim, "operations", ops, "rules", rules, "environment", env, "without", without,
                 "notes", notes, "hidden", (json_int_t)p->hidden);
         if (!root) {

@@ -64,6 +64,10 @@ struct plan_ids {
         uid_t host_uid, host_gid; /* of the payload, on the host */
         char *outer_uid_map, *outer_gid_map; /* text for /proc/PID/{uid,gid}_map */
         char *inner_uid_map, *inner_gid_map;
+        /* root: of the mounts that show the workspace's owner as the payload; NULL: nothing to change */
+        char *idmap_uid_map, *idmap_gid_map;
+        uid_t owner_uid;  /* of the workspace on the host */
+        gid_t owner_gid;
         bool single; /* one id only: the maps are written by their own process, setgroups denied */
 };
 
@@ -102,6 +106,7 @@ struct plan {
         struct strlist without; /* controls that are left out, by the user's word */
         struct strlist notes;   /* one line each: what the user should know */
         size_t hidden;          /* paths hidden in the workspace */
+        bool shadow;            /* the sandbox's directory holds a layer "shadow" (svc/shadow.h) */
 };
 
 struct plan *plan_new(void);

@@ -93,6 +93,7 @@ int host_resolve(const char *path, const char *base, const char *home, char **re
  * the supervisor holds, so that it is free again when the supervisor is gone, however it went. */
 static int take_range(uid_t *ret_base, int *ret_lock, struct error *e) {
         unsigned start;
+        *ret_base = 0;
         int r = mkdir_parents("/run/belljar", 0700);
 
         if (r < 0)
@@ -114,21 +115,22 @@ static int take_range(uid_t *ret_base, int *ret_lock, struct error *e) {
         return error_set(e, EAGAIN, "all %u ranges of user ids are in use by sandboxes", RANGE_COUNT);
 }
 
-/* Lines of a map in which the ids a and b change places, all others up to RANGE_SIZE stay: "inside outside count". */
-static char *swapped_map(unsigned a, unsigned b) {
+/* Lines of a map "inside outside count" in which the inner ids a and b change places, all others up to RANGE_SIZE stay,
+ * and the outer ones begin at base. */
+static char *swapped_map(uid_t base, unsigned a, unsigned b) {
         _cleanup_strbuf_ struct strbuf m = {};
         unsigned lo = MIN(a, b), hi = MAX(a, b);
 
         if (lo == hi)
-                return str_printf("0 0 %u\n", RANGE_SIZE);
+                return str_printf("0 %u %u\n", base, RANGE_SIZE);
         if (lo > 0)
-                strbuf_printf(&m, "0 0 %u\n", lo);
-        strbuf_printf(&m, "%u %u 1\n", lo, hi);
+                strbuf_printf(&m, "0 %u %u\n", base, lo);
+        strbuf_printf(&m, "%u %u 1\n", lo, base + hi);
         if (hi > lo + 1)
-                strbuf_printf(&m, "%u %u %u\n", lo + 1, lo + 1, hi - lo - 1);
-        strbuf_printf(&m, "%u %u 1\n", hi, lo);
+                strbuf_printf(&m, "%u %u %u\n", lo + 1, base + lo + 1, hi - lo - 1);
+        strbuf_printf(&m, "%u %u 1\n", hi, base + lo);
         if (hi + 1 < RANGE_SIZE)
-                strbuf_printf(&m, "%u %u %u\n", hi + 1, hi + 1, RANGE_SIZE - hi - 1);
+                strbuf_printf(&m, "%u %u %u\n", hi + 1, base + hi + 1, RANGE_SIZE - hi - 1);
         return strbuf_take(&m);
 }
 
@@ -139,30 +141,35 @@ int host_plan_ids(struct plan *p, uid_t workspace_uid, gid_t workspace_gid, int 
 
         if (uid != 0) {
                 *ids = (struct plan_ids){.single = true, .outer_uid = uid, .outer_gid = gid, .inner_uid = uid,
-                                         .inner_gid = gid, .init_uid = uid, .host_uid = uid, .host_gid = gid};
+                                         .inner_gid = gid, .init_uid = uid, .host_uid = uid, .host_gid = gid,
+                                         .owner_uid = uid, .owner_gid = gid};
                 ids->outer_uid_map = str_printf("%u %u 1\n", uid, uid);
                 ids->outer_gid_map = str_printf("%u %u 1\n", gid, gid);
                 ids->inner_uid_map = str_printf("%u %u 1\n", uid, uid);
                 ids->inner_gid_map = str_printf("%u %u 1\n", gid, gid);
                 *ret_lock = -1;
         } else {
-                uid_t base = 0;
+                uid_t base;
                 int r = take_range(&base, ret_lock, e);
                 if (r < 0)
                         return r;
-                /* The owner of the workspace appears inside as the agent, by a swap of two ids in the inner map; on
-                 * the host both are ids of the range. Host uid 0 is mapped nowhere. */
-                uid_t owner = workspace_uid < INIT_UID ? workspace_uid : AGENT_UID;
-                gid_t group = workspace_gid < INIT_UID ? workspace_gid : AGENT_UID;
-                *ids = (struct plan_ids){.root = true, .uid_base = base, .outer_uid = owner, .outer_gid = group,
+                /* The agent has one id of the range, and the workspace's owner is shown as it by id-mapped mounts. Id 0
+                 * of the range is nobody's: the kernel gives it the /proc files of processes that are not dumpable, as
+                 * init is. Host uid 0 is mapped nowhere. */
+                *ids = (struct plan_ids){.root = true, .uid_base = base, .outer_uid = AGENT_UID, .outer_gid = AGENT_UID,
                                          .inner_uid = AGENT_UID, .inner_gid = AGENT_UID, .init_uid = INIT_UID,
-                                         .host_uid = base + owner, .host_gid = base + group};
+                                         .host_uid = base + AGENT_UID, .host_gid = base + AGENT_UID,
+                                         .owner_uid = workspace_uid < INIT_UID ? workspace_uid : AGENT_UID,
+                                         .owner_gid = workspace_gid < INIT_UID ? workspace_gid : AGENT_UID};
                 ids->outer_uid_map = str_printf("0 %u %u\n", base, RANGE_SIZE);
                 ids->outer_gid_map = str_printf("0 %u %u\n", base, RANGE_SIZE);
-                ids->inner_uid_map = swapped_map(AGENT_UID, owner);
-                ids->inner_gid_map = swapped_map(AGENT_UID, group);
+                ids->inner_uid_map = str_printf("0 0 %u\n", RANGE_SIZE);
+                ids->inner_gid_map = str_printf("0 0 %u\n", RANGE_SIZE);
+                ids->idmap_uid_map = swapped_map(base, AGENT_UID, ids->owner_uid);
+                ids->idmap_gid_map = swapped_map(base, AGENT_UID, ids->owner_gid);
         }
-        if (!ids->outer_uid_map || !ids->outer_gid_map || !ids->inner_uid_map || !ids->inner_gid_map)
+        if (!ids->outer_uid_map || !ids->outer_gid_map || !ids->inner_uid_map || !ids->inner_gid_map ||
+            (ids->root && (!ids->idmap_uid_map || !ids->idmap_gid_map)))
                 return error_set(e, ENOMEM, "out of memory");
         return 0;
 }

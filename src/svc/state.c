@@ -210,7 +210,7 @@ int state_create(int root, mode_t mode, uid_t uid, gid_t gid, struct state *ret,
                         return error_fix(e, "make room there, or set XDG_STATE_HOME to a directory that you can write");
                 }
         }
-        if (fchmodat(s.dir, "upper", (mode & 01777) | 0700, 0) < 0 ||
+        if (fchmodat(s.dir, "upper", (mode & 03777) | 0700, 0) < 0 ||
             (geteuid() == 0 && (fchownat(s.dir, "upper", uid, gid, AT_SYMLINK_NOFOLLOW) < 0 ||
                                 fchownat(s.dir, "work", uid, gid, AT_SYMLINK_NOFOLLOW) < 0)))
                 return error_errno(e, errno, "the layer for changes cannot be made");
@@ -433,7 +433,7 @@ void state_release(struct state *s, bool forget, bool remove) {
                 return;
         }
         /* The kernel's own leftovers of the overlay (overlayfs.rst: workdir must be empty the next time). */
-        if (remove_tree(s->dir, "work", NULL, NULL) < 0 || mkdirat(s->dir, "work", 0700) < 0) {
+        if (remove_tree(s->dir, "shadow", NULL, NULL) < 0 || remove_tree(s->dir, "work", NULL, NULL) < 0 || mkdirat(s->dir, "work", 0700) < 0) {
                 (void)!remove_dir(s, NULL);
                 return;
         }

@@ -8,6 +8,8 @@
  *     started.json  the processes and the controls as read back; only of runs longer than a moment
  *     ended.json    what came of it; written last of all
  *     upper, work   the copy-on-write layer
+ *     shadow        copies of files with ids that the sandbox has not (svc/shadow.h)
+ *     hidden        what was hidden in the workspace, for belljar diff
  *     cgroup        the control groups made for it, one path a line; gone when they are
  *
  * A lock (flock(2)) on the directory is held by the supervisor as long as it lives: it tells a living run from a crashed

@@ -49,10 +49,10 @@ static uint64_t handled_fs(int abi) {
         return all;
 }
 
-int landlock_new(int abi) {
+int landlock_new(int abi, bool scoped) {
         struct ruleset_attr a = {
                 .handled_access_fs = handled_fs(abi),
-                .scoped = abi >= 6 ? SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL : 0,
+                .scoped = scoped && abi >= 6 ? SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL : 0,
         };
         /* The size tells the kernel which fields exist: 8 bytes at ABI 1, 16 at 4, 24 at 6. */
         size_t size = abi >= 6 ? sizeof(a) : 8;

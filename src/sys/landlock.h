@@ -1,6 +1,7 @@
 /* Landlock rulesets (landlock(7)) by raw system calls: what a domain may do beneath which directories. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/macros.h"
@@ -9,8 +10,9 @@
 /* The kernel's ABI version, or 0 where Landlock is not built in or not enabled. */
 int landlock_abi(void);
 
-/* A ruleset that handles every file right, and, from ABI 6, scopes signals and abstract sockets to the domain. */
-int landlock_new(int abi) _must_check_;
+/* A ruleset that handles every file right, and, with `scoped`, from ABI 6, keeps signals and connections to abstract
+ * sockets within the domain. */
+int landlock_new(int abi, bool scoped) _must_check_;
 /* Allows `use` (enum tree_use) beneath fd (a directory) or on it (anything else). */
 int landlock_allow(int ruleset, int abi, int fd, unsigned use) _must_check_;
 /* The same for a path, following links; a missing path is no error. */

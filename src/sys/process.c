@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -51,24 +52,55 @@ int process_map_ids(pid_t pid, const char *uid_map, const char *gid_map, int set
         return file_poke(fd, "gid_map", gid_map);
 }
 
-int process_keep_caps(uint64_t caps) {
+int process_userns(const char *uid_map, const char *gid_map) {
+        char path[40];
+        int pidfd = -1, r, fd = -1;
+        pid_t pid = process_clone(CLONE_NEWUSER, -1, &pidfd);
+
+        if (pid < 0)
+                return pid;
+        if (pid == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                for (;;)
+                        pause();
+        }
+        r = process_map_ids(pid, uid_map, gid_map, 0);
+        if (r == 0) {
+                snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+                fd = open(path, O_RDONLY | O_CLOEXEC);
+                r = fd < 0 ? -errno : fd;
+        }
+        (void)!process_signal(pidfd, SIGKILL);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+        close(pidfd);
+        return r;
+}
+
+static int set_caps(uint64_t caps, uint64_t inheritable) {
         struct __user_cap_header_struct h = {.version = _LINUX_CAPABILITY_VERSION_3};
         struct __user_cap_data_struct d[2] = {
-                {.effective = (uint32_t)caps, .permitted = (uint32_t)caps, .inheritable = (uint32_t)caps},
+                {.effective = (uint32_t)caps, .permitted = (uint32_t)caps, .inheritable = (uint32_t)inheritable},
                 {.effective = (uint32_t)(caps >> 32), .permitted = (uint32_t)(caps >> 32),
-                 .inheritable = (uint32_t)(caps >> 32)},
+                 .inheritable = (uint32_t)(inheritable >> 32)},
         };
         for (int c = 0; c < 64; c++)
                 if (!(caps >> c & 1) && prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0 && errno == EINVAL)
-                        break;
-        if (syscall(SYS_capset, &h, d) < 0)
+                        break; /* past the kernel's last */
+        if (syscall(SYS_capset, &h, d) < 0 || prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
                 return -errno;
-        if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
-                return -errno;
-        for (int c = 0; c < 64; c++)
-                if ((caps >> c & 1) && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, c, 0, 0) < 0)
-                        return -errno;
         return 0;
+}
+
+int process_drop_caps(uint64_t caps) { return set_caps(caps, 0); }
+
+int process_keep_caps(uint64_t caps) {
+        int r = set_caps(caps, caps);
+
+        for (int c = 0; r == 0 && c < 64; c++)
+                if ((caps >> c & 1) && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, c, 0, 0) < 0)
+                        r = -errno;
+        return r;
 }
 
 int process_signal(int pidfd, int sig) {

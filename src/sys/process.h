@@ -12,6 +12,10 @@ pid_t process_clone(uint64_t flags, int cgroup_fd, int *ret_pidfd) _must_check_;
 /* Writes "allow" rules of id maps for another process or (pid 0) for the caller. setgroups_deny: needed where the
  * writer has no CAP_SETGID in the parent namespace. */
 int process_map_ids(pid_t pid, const char *uid_map, const char *gid_map, int setgroups_deny) _must_check_;
+/* An fd of a user namespace with these maps, for id-mapped mounts; needs the right to write them (root). */
+int process_userns(const char *uid_map, const char *gid_map) _must_check_;
+/* Keeps no capability but `caps` (bits). */
+int process_drop_caps(uint64_t caps) _must_check_;
 /* Makes `caps` (bits) survive an exec by a user other than 0: inheritable and ambient. Drops all others. */
 int process_keep_caps(uint64_t caps) _must_check_;
 /* Sends a signal through a pidfd. */

@@ -28,6 +28,7 @@ struct relay {
         int sigfd;
         int master;       /* of the sandbox's terminal */
         bool in_open;     /* our stdin can still be read */
+        bool mid_line;    /* what it gave last was no newline */
         bool is_raw, over, lost;
         struct termios saved;
         struct buffer keys; /* from stdin, on the way to the terminal */
@@ -200,10 +201,12 @@ static void on_keys(struct relay *r) {
         if (n <= 0) {
                 if (n < 0 && (errno == EAGAIN || errno == EINTR))
                         return;
+                /* VEOF, as a terminal says it. After an unfinished line the first only hands that line over. */
                 r->in_open = false;
-                b->data[0] = 4; /* VEOF, as a terminal says it */
-                n = 1;
-        }
+                b->data[0] = b->data[1] = 4;
+                n = r->mid_line ? 2 : 1;
+        } else
+                r->mid_line = b->data[n - 1] != '\n';
         b->start = 0;
         b->len = (size_t)n;
 }

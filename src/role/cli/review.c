@@ -51,7 +51,9 @@ int command_diff(int argc, char **argv) {
                 json_t *user = json_object_get(plan, "user");
                 if (json_is_true(json_object_get(user, "root")))
                         d.ids = (struct change_ids){
-                                .base = (uint32_t)json_integer_value(json_object_get(user, "uid_base")), .range = 65536};
+                                .base = (uint32_t)json_integer_value(json_object_get(user, "host_uid")), .range = 1,
+                                .host = (uint32_t)json_integer_value(json_object_get(user, "owner_uid")),
+                                .host_gid = (uint32_t)json_integer_value(json_object_get(user, "owner_gid"))};
                 if (!workspace)
                         r = error_set(&e, ENOENT, "the sandbox %s had no workspace", s.id);
                 else

@@ -18,6 +18,7 @@
 #include "role/cli/prepare.h"
 #include "svc/changes.h"
 #include "svc/entry.h"
+#include "svc/shadow.h"
 #include "svc/state.h"
 #include "sys/cgroup.h"
 
@@ -182,7 +183,8 @@ static void report_changes(const struct prepared *x, const struct state *s, cons
         _cleanup_fd_ int lower = open(p->workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
         struct changes_source src = {.upper_fd = upper, .lower_fd = lower, .hide_fd = -1, .hidden = hidden};
         if (p->ids.root)
-                src.ids = (struct change_ids){.base = p->ids.uid_base, .range = 65536}; /* N of the range is host id N */
+                src.ids = (struct change_ids){.base = p->ids.host_uid, .range = 1, .host = p->ids.owner_uid,
+                                              .host_gid = p->ids.owner_gid};
         if (upper < 0 || lower < 0)
                 error_errno(&e, errno, "the changes cannot be read");
         else if (changes_summary(&src, &sum, &e) == 0) {
@@ -210,6 +212,14 @@ static int record_hidden(const struct prepared *x, const struct state *s, struct
         return r < 0 ? error_errno(e, r, "the hidden paths cannot be recorded") : 0;
 }
 
+static int make_shadow(struct plan *p, const struct state *s, const struct strlist *hidden, struct error *e) {
+        if (p->mode != WORKSPACE_COW || !p->workspace || !shadow_possible(p->workspace))
+                return 0;
+        int n = shadow_make(s->dir, p->workspace, hidden, e);
+        p->shadow = n > 0;
+        return MIN(n, 0);
+}
+
 static int start_and_guard(const struct run_options *o, struct prepared *x, struct state *s, struct strlist *hidden,
                            struct run_result *res, struct error *e) {
         struct plan *p = x->plan;
@@ -222,7 +232,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         sup.launch = (struct launch){.control = -1, .go = -1, .init_exe = open_init(e)};
         if (sup.launch.init_exe < 0)
                 return sup.launch.init_exe;
-        if ((r = record_hidden(x, s, hidden, e)) < 0 || (r = check_stdio(e)) < 0 || (r = make_stdio(o, p, &sup.launch, &g, e)) < 0)
+        if ((r = record_hidden(x, s, hidden, e)) < 0 || (r = make_shadow(p, s, hidden, e)) < 0 || (r = check_stdio(e)) < 0 || (r = make_stdio(o, p, &sup.launch, &g, e)) < 0)
                 return r;
         if ((r = make_cgroup(x, s->id, s, &cg, &have_cgroup, e)) < 0)
                 return r;

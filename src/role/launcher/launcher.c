@@ -196,7 +196,8 @@ static void do_bind(struct launcher *x, const struct plan_op *op, int tree) {
 }
 
 static void do_overlay(struct launcher *x, const struct plan_op *op, int tree, size_t i) {
-        char lower[96], path[48], why[256] = "";
+        char lower[128], path[48], why[256] = "";
+        const char *shadow = (op->flags & PLAN_UPPER) && x->plan->shadow ? "shadow:" : "";
         struct mount_option o[6];
         unsigned n = 0;
         int r;
@@ -208,9 +209,9 @@ static void do_overlay(struct launcher *x, const struct plan_op *op, int tree, s
         if (r < 0)
                 fail(x->l, r, "%s cannot be staged", op->source);
         if (op->layer == 0 && (op->flags & PLAN_UPPER))
-                snprintf(lower, sizeof(lower), "%s", path);
+                snprintf(lower, sizeof(lower), "%s%s", shadow, path);
         else
-                snprintf(lower, sizeof(lower), STAGE "/l/%d:%s", op->layer, path);
+                snprintf(lower, sizeof(lower), STAGE "/l/%d:%s%s", op->layer, shadow, path);
         o[n++] = (struct mount_option){"lowerdir", lower};
         if (op->flags & PLAN_UPPER) {
                 o[n++] = (struct mount_option){"upperdir", "upper"};
@@ -308,7 +309,7 @@ static void do_layer(struct launcher *x, const struct plan_op *op) {
         if (r < 0 || (size_t)r >= sizeof(path))
                 fail(x->l, ENAMETOOLONG, "%s cannot be hidden", op->target);
         if (op->kind == OP_LAYER_DIR) {
-                if (mkdir(path, op->mode & 07777) < 0)
+                if (mkdir(path, 0700) < 0 || chmod(path, op->mode & 03777) < 0) /* mkdir drops the set-group-ID bit */
                         fail(x->l, errno, "%s cannot be made in a layer", op->target);
                 own(x, AT_FDCWD, path);
         } else if (op->kind == OP_LAYER_WHITEOUT) {
@@ -386,7 +387,7 @@ static int make_ruleset(const struct launcher *x) {
 
         if (abi == 0)
                 return -1;
-        int fd = landlock_new(abi);
+        int fd = landlock_new(abi, true);
         if (fd < 0)
                 fail(x->l, fd, "a Landlock ruleset cannot be made");
         for (size_t i = 0; i < p->n_rules; i++)

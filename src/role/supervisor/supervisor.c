@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "role/supervisor/confine.h"
 #include "svc/entry.h"
 #include "svc/state.h"
 #include "sys/cgroup.h"
@@ -98,13 +99,11 @@ static void kill_all(struct supervisor *x) {
 /* Trees that must appear with other owners (run by root): opened and id-mapped by the supervisor, which has the
  * right to. */
 static int map_trees(struct supervisor *x, struct error *e) {
-        char path[64];
+        _cleanup_fd_ int userns = process_userns(x->plan->ids.idmap_uid_map, x->plan->ids.idmap_gid_map);
         int r;
 
-        snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)x->init_pid);
-        _cleanup_fd_ int userns = open(path, O_RDONLY | O_CLOEXEC);
         if (userns < 0)
-                return error_errno(e, errno, "the sandbox's user namespace cannot be opened");
+                return error_errno(e, userns, "a map of owners cannot be made");
         for (size_t i = 0; i < x->plan->n_ops; i++) {
                 int tree = x->s->launch.trees[i];
                 if (tree < 0)
@@ -305,7 +304,13 @@ static void on_init(struct supervisor *x) {
                 out.readback = m.readback;
                 tell(x, &out);
                 x->readback = m.readback;
-                x->namespaces = namespaces_json(x);
+                x->namespaces = namespaces_json(x); /* not allowed any more afterwards */
+                struct error ce = {};
+                if (supervisor_confine(x->s, &ce) < 0) {
+                        fail_start(x, &ce);
+                        kill_all(x);
+                        break;
+                }
                 x->record_at = now_ms() + RECORD_AFTER_MS;
                 break;
         case INIT_EXEC_FAILED:
