@@ -22,8 +22,8 @@ vm_need() {
         for tool in "$@"; do
                 command -v "$tool" >/dev/null || missing+=("$tool")
         done
-        ((${#missing[@]} == 0)) || vm_die "missing programs: ${missing[*]} (fix: apt-get install apt e2fsprogs debootstrap" \
-                "xz-utils gcc libc6-dev qemu-system-x86 python3)"
+        ((${#missing[@]} == 0)) || vm_die "missing programs: ${missing[*]}" \
+                "(fix: apt-get install apt e2fsprogs debootstrap xz-utils gcc libc6-dev qemu-system-x86 python3)"
 }
 
 # A cache of an ordinary user stays that user's when root fills it.
