@@ -37,6 +37,8 @@ count = failed = skipped = 0
 
 
 def say(text):
+    if isinstance(text, (list, tuple)):
+        text = "\n".join(map(str, text))
     for line in str(text).splitlines():
         print("# " + line.encode("ascii", "backslashreplace").decode())
     sys.stdout.flush()
@@ -66,20 +68,20 @@ def done():
     """The plan and the sentinel: a program that ends without them has failed."""
     left = children()
     ok(not left, "no process of this test is left", left)
-    shutil.rmtree(TMP, onerror=unlock)
+    remove_all(TMP)
     print(f"1..{count}")
     print("# done", flush=True)
     sys.exit(1 if failed else 0)
 
 
-def unlock(function, path, _):
-    """For rmtree: a folder that a test made unreadable."""
-    try:
-        os.chmod(os.path.dirname(path), 0o700)
-        os.chmod(path, 0o700, follow_symlinks=True)
-        function(path)
-    except OSError as e:
-        say(f"{path!r} cannot be removed: {e}")
+def remove_all(path):
+    """Also folders that a test, or an overlay, left without permissions."""
+    for base, dirs, _ in os.walk(path):
+        for d in dirs:
+            p = os.path.join(base, d)
+            if not os.path.islink(p):
+                os.chmod(p, 0o700)
+    shutil.rmtree(path, onerror=lambda _, p, e: say(f"{p!r} cannot be removed: {e[1]}"))
 
 
 def cases(*functions):
@@ -376,7 +378,7 @@ class Sandbox:
 
     def file(self, name):
         """A JSON file of the newest sandbox, {} when it is not there (yet)."""
-        for i in reversed(self.ids()):
+        for i in reversed(self.ids()[-1:]):
             try:
                 with open(os.path.join(self.root(), i, name)) as f:
                     return json.load(f)
@@ -384,9 +386,21 @@ class Sandbox:
                 pass
         return {}
 
+    def running(self):
+        """started.json of the sandbox that runs."""
+        for i in reversed(self.ids()):
+            d = os.path.join(self.root(), i)
+            try:
+                if not os.path.exists(os.path.join(d, "ended.json")):
+                    with open(os.path.join(d, "started.json")) as f:
+                        return json.load(f)
+            except (OSError, ValueError):
+                pass
+        return {}
+
     def init_pid(self):
         """PID 1 of the sandbox that runs, as the host names it."""
-        return wait_for(lambda: self.file("started.json").get("init"), 10)
+        return wait_for(lambda: self.running().get("init"), 10)
 
     def upper(self, *parts):
         return os.path.join(self.root(), self.ids()[-1], "upper", *parts)
@@ -418,8 +432,8 @@ class Sandbox:
             m = [x for x in mounts() if x not in self.before[0]]
             if m:
                 ok(False, "no mount is left", [m, r])
-        # Others may run sandboxes at the same time: a group of theirs has processes in it.
-        new = cgroups() - self.before[1]
+        # Others may run sandboxes at the same time: known by the id.
+        new = {c for c in cgroups() - self.before[1] if c.rpartition("-")[2] in self.ids()}
         mine = lambda: [c for c in new if os.path.isdir(c) and cgroup_empty(c)]  # noqa: E731
         if mine():
             wait_for(lambda: not mine(), 3)
