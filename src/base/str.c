@@ -5,35 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
-
-/* Length of the valid UTF-8 sequence at s (RFC 3629: no overlong forms, no surrogates), 0 if there is none. */
-static size_t utf8_len(const unsigned char *s, uint32_t *ret_cp) {
-        static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-        size_t n;
-        uint32_t cp;
-
-        if (s[0] < 0x80) {
-                *ret_cp = s[0];
-                return 1;
-        }
-        if (s[0] >= 0xc2 && s[0] <= 0xdf)
-                n = 2, cp = s[0] & 0x1f;
-        else if (s[0] >= 0xe0 && s[0] <= 0xef)
-                n = 3, cp = s[0] & 0x0f;
-        else if (s[0] >= 0xf0 && s[0] <= 0xf4)
-                n = 4, cp = s[0] & 0x07;
-        else
-                return 0;
-        for (size_t i = 1; i < n; i++) {
-                if ((s[i] & 0xc0) != 0x80)
-                        return 0;
-                cp = cp << 6 | (s[i] & 0x3f);
-        }
-        if (cp < least[n] || cp > 0x10ffff || (cp >= 0xd800 && cp <= 0xdfff))
-                return 0;
-        *ret_cp = cp;
-        return n;
-}
+#include "base/utf8.h"
 
 /* Characters that move the cursor, hide text or turn its direction round (Unicode TR 36, "Trojan Source"). */
 static bool is_deceptive(uint32_t cp) {
@@ -47,10 +19,10 @@ void str_visible(char *dst, size_t size, const char *s) {
 
         if (size == 0)
                 return;
-        for (const unsigned char *p = (const unsigned char *)s; *p;) {
+        for (const char *p = s, *end = s + strlen(s); p < end;) {
                 char piece[20];
                 uint32_t cp = 0;
-                size_t n = utf8_len(p, &cp), m;
+                size_t n = utf8_decode(p, (size_t)(end - p), &cp), m;
 
                 if (n > 0 && !is_deceptive(cp) && cp != '\\') {
                         memcpy(piece, p, n);
@@ -63,7 +35,7 @@ void str_visible(char *dst, size_t size, const char *s) {
                                 n = 1;
                         m = 0;
                         for (size_t i = 0; i < n; i++)
-                                m += (size_t)snprintf(piece + m, sizeof(piece) - m, "\\x%02x", p[i]);
+                                m += (size_t)snprintf(piece + m, sizeof(piece) - m, "\\x%02x", (unsigned char)p[i]);
                 }
                 if (o + m + 1 > size)
                         break;

@@ -1,5 +1,4 @@
 /* The plan as data: building, freeing, printing. See plan.h. */
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -182,64 +181,75 @@ char *plan_format(const struct plan *p) {
         return strbuf_take(&b);
 }
 
-/* Bytes that are not UTF-8 are escaped: JSON has no other way to hold a name. */
-static json_t *text(const char *s) {
-        json_t *j = json_string(s);
-        if (j)
-                return j;
-        _cleanup_free_ char *v = str_visible_dup(s);
-        return v ? json_string(v) : NULL;
+static void json_list(struct json *j, const char *key, const struct strlist *l) {
+        json_begin(j, key, '[');
+        for (size_t i = 0; i < l->n; i++)
+                json_str(j, NULL, l->items[i]);
+        json_end(j, ']');
 }
 
-json_t *plan_json(const struct plan *p) {
+void plan_json(const struct plan *p, struct json *j) {
         struct named_limit limits[7];
         size_t n = list_limits(p, limits);
-        json_t *ops = json_array(), *rules = json_array(), *lim = json_object(), *argv = json_array(),
-               *env = json_array(), *without = json_array(), *notes = json_array();
 
-        for (size_t i = 0; i < n; i++)
-                json_object_set_new(lim, limits[i].name,
-                                    json_pack("{s:I, s:s, s:b}", "value", (json_int_t)limits[i].want->value, "means",
-                                              limit_means_name(limits[i].means), "default",
-                                              limits[i].want->origin == LIMIT_DEFAULT));
+        json_str(j, "name", p->name);
+        json_str(j, "tier", tier_name(p->tier));
+        json_str(j, "workspace", p->workspace);
+        json_str(j, "mode", workspace_mode_name(p->mode));
+        json_num(j, "hidden", (long long)p->hidden);
+        json_str(j, "cwd", p->cwd);
+        json_str(j, "home", p->home);
+        json_list(j, "argv", &p->argv);
+        json_begin(j, "environment", '['); /* names only: values may be secrets */
+        for (size_t i = 0; i < p->env.n; i++) {
+                _cleanup_free_ char *name = strndup(p->env.items[i], strcspn(p->env.items[i], "="));
+                json_str(j, NULL, name);
+        }
+        json_end(j, ']');
+        json_begin(j, "user", '{');
+        json_num(j, "uid", p->ids.inner_uid);
+        json_num(j, "gid", p->ids.inner_gid);
+        json_num(j, "host_uid", p->ids.host_uid);
+        json_num(j, "host_gid", p->ids.host_gid);
+        json_num(j, "owner_uid", p->ids.owner_uid);
+        json_num(j, "owner_gid", p->ids.owner_gid);
+        json_bool(j, "root", p->ids.root);
+        json_end(j, '}');
+        json_num(j, "landlock_abi", p->landlock_abi);
+        json_begin(j, "limits", '{');
+        for (size_t i = 0; i < n; i++) {
+                json_begin(j, limits[i].name, '{');
+                json_num(j, "value", (long long)limits[i].want->value);
+                json_str(j, "means", limit_means_name(limits[i].means));
+                json_bool(j, "default", limits[i].want->origin == LIMIT_DEFAULT);
+                json_end(j, '}');
+        }
+        json_end(j, '}');
+        json_list(j, "without", &p->without);
+        json_list(j, "notes", &p->notes);
+        json_begin(j, "operations", '[');
         for (size_t i = 0; i < p->n_ops; i++) {
                 const struct plan_op *op = &p->ops[i];
                 _cleanup_strbuf_ struct strbuf f = {};
                 flags_text(&f, op->flags);
-                json_t *o = json_pack("{s:s, s:o, s:s}", "op", op_names[op->kind], "target", text(op->target), "flags",
-                                      f.data ? f.data : "");
-                if (op->source && op->kind != OP_LAYER_FILE)
-                        json_object_set_new(o, "source", text(op->source));
-                json_array_append_new(ops, o);
+                json_begin(j, NULL, '{');
+                json_str(j, "op", op_names[op->kind]);
+                json_str(j, "target", op->target);
+                if (op->source && op->kind != OP_LAYER_FILE && !streq(op->source, op->target))
+                        json_str(j, "source", op->source);
+                if (f.len)
+                        json_str(j, "flags", f.data);
+                json_end(j, '}');
         }
+        json_end(j, ']');
+        json_begin(j, "rules", '[');
         for (size_t i = 0; i < p->n_rules; i++) {
                 _cleanup_strbuf_ struct strbuf u = {};
                 use_text(&u, p->rules[i].use);
-                json_array_append_new(rules, json_pack("{s:o, s:s}", "path", text(p->rules[i].path), "use",
-                                                       u.data ? u.data : ""));
+                json_begin(j, NULL, '{');
+                json_str(j, "path", p->rules[i].path);
+                json_str(j, "use", u.data ? u.data : "");
+                json_end(j, '}');
         }
-        for (size_t i = 0; i < p->argv.n; i++)
-                json_array_append_new(argv, text(p->argv.items[i]));
-        for (size_t i = 0; i < p->env.n; i++) {
-                _cleanup_free_ char *name = strndup(p->env.items[i], strcspn(p->env.items[i], "="));
-                json_array_append_new(env, name ? text(name) : json_null());
-        }
-        for (size_t i = 0; i < p->without.n; i++)
-                json_array_append_new(without, text(p->without.items[i]));
-        for (size_t i = 0; i < p->notes.n; i++)
-                json_array_append_new(notes, text(p->notes.items[i]));
-        json_t *root = json_pack(
-                "{s:s, s:s?, s:s, s:o?, s:s, s:o, s:o?, s:{s:i, s:i, s:i, s:i, s:i, s:i, s:b}, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:I}",
-                "id", p->id, "name", p->name, "tier", tier_name(p->tier), "workspace",
-                p->workspace ? text(p->workspace) : NULL, "mode", workspace_mode_name(p->mode), "cwd", text(p->cwd), "home",
-                p->home ? text(p->home) : NULL, "user", "uid", (int)p->ids.inner_uid, "gid", (int)p->ids.inner_gid,
-                "owner_uid", (int)p->ids.owner_uid, "owner_gid", (int)p->ids.owner_gid, "host_uid", (int)p->ids.host_uid, "host_gid", (int)p->ids.host_gid, "root", p->ids.root, "landlock_abi",
-                p->landlock_abi, "limits", lim, "operations", ops, "rules", rules, "environment", env, "without", without,
-                "notes", notes, "hidden", (json_int_t)p->hidden);
-        if (!root) {
-                json_decref(argv);
-                return NULL;
-        }
-        json_object_set_new(root, "argv", argv);
-        return root;
+        json_end(j, ']');
 }

@@ -7,11 +7,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include <jansson.h>
-
 #include "base/error.h"
 #include "base/str.h"
 #include "model/policy.h"
+#include "proto/json.h"
 
 enum plan_op_kind {
         OP_DIR,      /* make a directory `target` with `mode` */
@@ -151,6 +150,7 @@ void view_facts_clear(struct view_facts *f);
 int view_plan(struct plan *p, const struct policy *policy, const struct view_facts *facts,
               struct error *e) _must_check_;
 
-/* The plan as people read it (--dry-run), and as a JSON object. NULL: no memory. */
+/* The plan as people read it (--dry-run). NULL: no memory. */
 char *plan_format(const struct plan *p);
-json_t *plan_json(const struct plan *p);
+/* Adds the plan's members to an object that is being written. */
+void plan_json(const struct plan *p, struct json *j);

@@ -1,10 +1,34 @@
-/* Setting one value of a policy from text: shared by the file's reader and the command line's options. */
+/* A policy with its defaults, and setting one value of it from text: shared by the file's reader and the command line's
+ * options. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/utf8.h"
 #include "model/glob.h"
 #include "model/policy-table.h"
+
+struct policy *policy_new(void) {
+        struct policy *p = calloc(1, sizeof(*p));
+        if (p)
+                p->limits.pids = (struct limit){.value = POLICY_PIDS_DEFAULT, .origin = LIMIT_DEFAULT};
+        return p;
+}
+
+void policy_free(struct policy *p) {
+        if (!p)
+                return;
+        free(p->source);
+        free(p->workspace.path);
+        strlist_clear(&p->read);
+        strlist_clear(&p->hide);
+        strlist_clear(&p->without);
+        for (size_t i = 0; i < p->n_env; i++) {
+                free(p->env[i].name);
+                free(p->env[i].value);
+        }
+        free(p->env);
+        free(p);
+}
 
 const char *policy_brief(char dst[POLICY_BRIEF], const char *s) {
         size_t len = strlen(s), n = utf8_cut(s, len, POLICY_BRIEF - 4);

@@ -8,29 +8,6 @@
 #include "model/policy-table.h"
 #include "proto/yaml.h"
 
-struct policy *policy_new(void) {
-        struct policy *p = calloc(1, sizeof(*p));
-        if (p)
-                p->limits.pids = (struct limit){.value = POLICY_PIDS_DEFAULT, .origin = LIMIT_DEFAULT};
-        return p;
-}
-
-void policy_free(struct policy *p) {
-        if (!p)
-                return;
-        free(p->source);
-        free(p->workspace.path);
-        strlist_clear(&p->read);
-        strlist_clear(&p->hide);
-        strlist_clear(&p->without);
-        for (size_t i = 0; i < p->n_env; i++) {
-                free(p->env[i].name);
-                free(p->env[i].value);
-        }
-        free(p->env);
-        free(p);
-}
-
 struct context {
         struct policy *p;
         const char *name; /* of the file */

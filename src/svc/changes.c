@@ -945,3 +945,15 @@ int changes_summary(const struct changes_source *s, struct changes_summary *ret,
         *ret = sum;
         return 0;
 }
+
+void changes_summary_line(const struct changes_summary *s, char *dst, size_t size) {
+        char bytes[32];
+
+        if (s->added + s->changed + s->deleted == 0 && !s->at_least) {
+                snprintf(dst, size, "no changes");
+                return;
+        }
+        snprintf(dst, size, "%s%llu added, %llu changed, %llu deleted (%s)", s->at_least ? "at least " : "",
+                 (unsigned long long)s->added, (unsigned long long)s->changed, (unsigned long long)s->deleted,
+                 format_size(bytes, sizeof(bytes), s->bytes));
+}

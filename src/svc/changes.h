@@ -101,6 +101,8 @@ struct changes_summary {
  * says so instead of failing. Where an ordinary user's own modes close a directory, it counts again in a child
  * (changes_unbind). */
 int changes_summary(const struct changes_source *s, struct changes_summary *ret, struct error *e) _must_check_;
+/* "3 added, 1 changed, 2 deleted (12.5 KiB)", "no changes" where there is none. */
+void changes_summary_line(const struct changes_summary *s, char *dst, size_t size);
 
 /* The hidden paths of a run in its state directory ("hidden": each path followed by a NUL), for the time when the layer
  * is gone. Write it before the run starts; reading one that is not there gives an empty list. -EINVAL: a path that is

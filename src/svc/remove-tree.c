@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#ifndef __GLIBC__
+#include <linux/stat.h> /* struct statx; glibc has its own */
+#endif
 
 #include "base/fd.h"
 #include "base/str.h"
@@ -78,7 +81,7 @@ static int push(struct removal *w, const char *name) {
         if (fstat(pfd, &st) < 0)
                 return -errno;
         /* A bind mount from the same file system has the same st_dev: since 5.8 the kernel says what is a mount. */
-        if (statx(pfd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_TYPE, &sx) == 0 &&
+        if (syscall(SYS_statx, pfd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_TYPE, &sx) == 0 &&
             (sx.stx_attributes_mask & sx.stx_attributes & STATX_ATTR_MOUNT_ROOT))
                 return -EBUSY;
         if (w->n > 0 && st.st_dev != w->dev)

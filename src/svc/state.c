@@ -10,14 +10,12 @@
 
 #include "base/fd.h"
 #include "svc/remove-tree.h"
-#include "svc/state.h"
+#include "svc/state-internal.h"
 
-#define STATE_FILE_MAX (4u << 20)
 /* Ended runs that changed nothing: so many records are kept, and taken over from the oldest on. */
 #define UNCHANGED_MAX 24u
-#define ID_LEN 12
 
-static const char *const places[] = {"sandboxes", "unchanged"};
+const char *const state_places[2] = {"sandboxes", "unchanged"};
 
 void state_close(struct state *s) {
         free(s->id);
@@ -44,8 +42,8 @@ int state_open_root(bool create, int *ret, struct error *e) {
                 return error_set(e, ENOMEM, "out of memory");
         int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0 && errno == ENOENT && create) {
-                for (size_t i = 0; i < ELEMENTSOF(places); i++) {
-                        _cleanup_free_ char *p = str_printf("%s/%s", path, places[i]);
+                for (size_t i = 0; i < ELEMENTSOF(state_places); i++) {
+                        _cleanup_free_ char *p = str_printf("%s/%s", path, state_places[i]);
                         int r = p ? mkdir_parents(p, 0700) : -ENOMEM;
                         if (r < 0) {
                                 error_errno(e, r, "the state directory %s cannot be made", path);
@@ -61,11 +59,11 @@ int state_open_root(bool create, int *ret, struct error *e) {
 }
 
 static bool is_id(const char *s) {
-        return strlen(s) == ID_LEN && strspn(s, "0123456789abcdef") == ID_LEN;
+        return strlen(s) == STATE_ID_LEN && strspn(s, "0123456789abcdef") == STATE_ID_LEN;
 }
 
-static int random_id(char id[ID_LEN + 1]) {
-        unsigned char b[ID_LEN / 2];
+static int random_id(char id[STATE_ID_LEN + 1]) {
+        unsigned char b[STATE_ID_LEN / 2];
         if (getrandom(b, sizeof(b), 0) != sizeof(b))
                 return -EIO;
         for (size_t i = 0; i < sizeof(b); i++)
@@ -73,15 +71,7 @@ static int random_id(char id[ID_LEN + 1]) {
         return 0;
 }
 
-struct dated {
-        char id[ID_LEN + 1];
-        struct timespec at;
-};
-struct dated_list {
-        struct dated *items;
-        size_t n, cap;
-};
-static void dated_clear(struct dated_list *l) { free(l->items); }
+void dated_clear(struct dated_list *l) { free(l->items); }
 
 static int by_date(const void *a, const void *b) {
         const struct dated *x = a, *y = b;
@@ -93,7 +83,7 @@ static int by_date(const void *a, const void *b) {
 }
 
 /* The plan is written once, at the start: its time is the sandbox's. */
-static int list_place(int root, const char *place, struct dated_list *l) {
+int state_list_place(int root, const char *place, struct dated_list *l) {
         int fd = openat(root, place, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW), r = 0;
         DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
 
@@ -104,7 +94,7 @@ static int list_place(int root, const char *place, struct dated_list *l) {
         }
         for (struct dirent *e; (e = readdir(d));) {
                 struct stat st;
-                char name[ID_LEN + sizeof("/plan.json")];
+                char name[STATE_ID_LEN + sizeof("/plan.json")];
                 if (!is_id(e->d_name))
                         continue;
                 snprintf(name, sizeof(name), "%.12s/plan.json", e->d_name);
@@ -129,7 +119,7 @@ static int list_place(int root, const char *place, struct dated_list *l) {
         return r;
 }
 
-static int open_in(int root, const char *place, const char *id, struct state *ret) {
+int state_open_in(int root, const char *place, const char *id, struct state *ret) {
         char path[64];
         snprintf(path, sizeof(path), "%s/%s", place, id);
         struct state s = {
@@ -154,19 +144,19 @@ static mode_t dir_mode(void) { return geteuid() == 0 ? 0711 : 0700; }
 static int take_over(int root, const char *id, struct state *ret) {
         _cleanup_(dated_clear) struct dated_list old = {};
 
-        if (list_place(root, "unchanged", &old) < 0 || old.n < UNCHANGED_MAX / 2)
+        if (state_list_place(root, "unchanged", &old) < 0 || old.n < UNCHANGED_MAX / 2)
                 return -ENOENT;
         for (size_t i = 0; i < old.n; i++) {
                 _cleanup_state_ struct state s = STATE_NONE;
                 char from[64], to[64];
-                if (open_in(root, "unchanged", old.items[i].id, &s) < 0 || flock(s.dir, LOCK_EX | LOCK_NB) < 0)
+                if (state_open_in(root, "unchanged", old.items[i].id, &s) < 0 || flock(s.dir, LOCK_EX | LOCK_NB) < 0)
                         continue;
                 snprintf(from, sizeof(from), "unchanged/%s", s.id);
                 snprintf(to, sizeof(to), "sandboxes/%s", id);
                 /* Between opening and locking, another run may have taken it: then its name is gone. */
                 if (renameat(root, from, root, to) < 0)
                         continue;
-                snprintf(s.id, ID_LEN + 1, "%s", id);
+                snprintf(s.id, STATE_ID_LEN + 1, "%s", id);
                 *ret = s;
                 s = STATE_NONE;
                 return 0;
@@ -182,7 +172,7 @@ static int make_new(int root, const char *id, struct state *ret) {
         snprintf(path, sizeof(path), "sandboxes/%s", id);
         if (mkdirat(root, path, 0700) < 0)
                 return -errno;
-        if ((r = open_in(root, "sandboxes", id, &s)) < 0)
+        if ((r = state_open_in(root, "sandboxes", id, &s)) < 0)
                 return r;
         if (flock(s.dir, LOCK_EX | LOCK_NB) < 0 || fchmod(s.dir, dir_mode()) < 0 || mkdirat(s.dir, "upper", 0700) < 0 ||
             mkdirat(s.dir, "work", 0700) < 0)
@@ -194,7 +184,7 @@ static int make_new(int root, const char *id, struct state *ret) {
 
 int state_create(int root, mode_t mode, uid_t uid, gid_t gid, struct state *ret, struct error *e) {
         _cleanup_state_ struct state s = STATE_NONE;
-        char id[ID_LEN + 1];
+        char id[STATE_ID_LEN + 1];
         int r;
 
         for (int tries = 0;; tries++) {
@@ -219,77 +209,26 @@ int state_create(int root, mode_t mode, uid_t uid, gid_t gid, struct state *ret,
         return 0;
 }
 
-int state_write(const struct state *s, const char *name, json_t *object) {
-        if (!object || json_object_set_new(object, "id", json_string(s->id)) < 0) {
-                json_decref(object);
-                return -ENOMEM;
-        }
-        _cleanup_free_ char *text = json_dumps(object, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
-        json_decref(object);
-        if (!text)
-                return -ENOMEM;
+int state_write(const struct state *s, const char *name, struct json *j) {
         /* Overwritten in place and filled up with spaces: a truncation would give blocks back. Half a file is no JSON or
          * names another id, so that a reader takes it as missing. */
         _cleanup_fd_ int fd = openat(s->dir, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         struct stat st;
-        if (fd < 0 || fstat(fd, &st) < 0)
+        if (fd < 0 || fstat(fd, &st) < 0) {
+                strbuf_clear(&j->text);
                 return -errno;
-        size_t n = strlen(text), pad = (size_t)st.st_size > n ? (size_t)st.st_size - n : 0;
-        char *padded = realloc(text, n + pad + 1);
-        if (!padded)
-                return -ENOMEM;
-        text = padded;
-        memset(text + n, '\n', pad);
-        return fd_write_all(fd, text, n + pad);
-}
-
-int state_read(const struct state *s, const char *name, json_t **ret) {
-        _cleanup_free_ char *text = NULL;
-        json_error_t je;
-        size_t n;
-        int r = file_read(s->dir, name, STATE_FILE_MAX, &text, &n);
-
-        if (r < 0)
-                return r;
-        json_t *j = json_loadb(text, n, JSON_REJECT_DUPLICATES, &je);
-        const char *id = json_string_value(json_object_get(j, "id"));
-        if (!id || !streq(id, s->id)) {
-                json_decref(j);
-                return -ENOENT;
         }
-        *ret = j;
-        return 0;
+        while (!j->text.failed && (uint64_t)st.st_size > j->text.len)
+                strbuf_puts(&j->text, "\n");
+        size_t n = j->text.len;
+        _cleanup_free_ char *text = strbuf_take(&j->text);
+        return text ? fd_write_all(fd, text, n) : -ENOMEM;
 }
 
-json_t *state_status(const struct state *s) {
-        json_t *status = NULL, *ended = NULL;
-
-        if (state_read(s, "started.json", &status) < 0)
-                status = json_object();
-        if (state_read(s, "ended.json", &ended) == 0)
-                json_object_update(status, ended);
-        json_decref(ended);
-        return status;
-}
-
-static bool has_ended(const struct state *s) {
-        json_t *j = NULL;
-        if (state_read(s, "ended.json", &j) < 0)
-                return false;
-        json_decref(j);
-        return true;
-}
-
-static bool is_locked(const struct state *s) {
-        /* A read lock that can be had means that nobody holds the supervisor's exclusive one. */
-        if (flock(s->dir, LOCK_SH | LOCK_NB) < 0)
-                return errno == EWOULDBLOCK;
-        (void)flock(s->dir, LOCK_UN);
-        return false;
-}
-
-bool state_alive(const struct state *s) {
-        return is_locked(s) && !has_ended(s);
+void state_json_begin(const struct state *s, struct json *j) {
+        *j = (struct json){};
+        json_begin(j, NULL, '{');
+        json_str(j, "id", s->id);
 }
 
 bool state_changed(const struct state *s) {
@@ -308,85 +247,6 @@ bool state_changed(const struct state *s) {
         return any;
 }
 
-int state_list(int root, struct strlist *ret) {
-        _cleanup_(dated_clear) struct dated_list all = {};
-        int r = 0;
-
-        for (size_t i = 0; i < ELEMENTSOF(places); i++)
-                if ((r = list_place(root, places[i], &all)) < 0)
-                        return r;
-        for (size_t i = 0; r == 0 && i < all.n; i++)
-                r = strlist_add(ret, all.items[i].id);
-        return r;
-}
-
-static int open_any(int root, const char *id, struct state *ret) {
-        int r = -ENOENT;
-        for (size_t i = 0; r == -ENOENT && i < ELEMENTSOF(places); i++)
-                r = open_in(root, places[i], id, ret);
-        return r;
-}
-
-/* The string `key` of a sandbox's plan is `value`. */
-static bool plan_says(int root, const char *id, const char *key, const char *value) {
-        _cleanup_state_ struct state s = STATE_NONE;
-        json_t *plan = NULL;
-
-        if (open_any(root, id, &s) < 0 || state_read(&s, "plan.json", &plan) < 0)
-                return false;
-        const char *v = json_string_value(json_object_get(plan, key));
-        bool same = v && streq(v, value);
-        json_decref(plan);
-        return same;
-}
-
-static int find_last(int root, const struct strlist *ids, const char *cwd, const char **ret) {
-        for (size_t i = ids->n; i-- > 0;)
-                if (!cwd || plan_says(root, ids->items[i], "started_in", cwd)) {
-                        *ret = ids->items[i];
-                        return 0;
-                }
-        return -ENOENT;
-}
-
-int state_find(int root, const char *which, const char *cwd, bool any_cwd, struct state *ret, struct error *e) {
-        _cleanup_strlist_ struct strlist ids = {};
-        const char *found = NULL;
-        int r = state_list(root, &ids);
-
-        if (r < 0)
-                return error_errno(e, r, "the state directory cannot be read");
-        if (!which) {
-                if (find_last(root, &ids, any_cwd ? NULL : cwd, &found) < 0) {
-                        error_set(e, ENOENT, any_cwd ? "there is no sandbox yet" : "no sandbox was started from this directory");
-                        return error_fix(e, any_cwd ? "start one with: belljar run -- COMMAND"
-                                                    : "name one (belljar ps -a lists them), or use --last");
-                }
-        } else {
-                for (size_t i = 0; i < ids.n; i++)
-                        if (streq(ids.items[i], which))
-                                found = ids.items[i];
-                /* The newest of that name: a name can be used again once its run has ended. */
-                for (size_t i = ids.n; !found && i-- > 0;)
-                        if (plan_says(root, ids.items[i], "name", which))
-                                found = ids.items[i];
-                for (size_t i = 0, n = 0; !found && which[0] && i < ids.n; i++)
-                        if (str_after(ids.items[i], which)) {
-                                for (size_t k = n = 0; k < ids.n; k++)
-                                        n += str_after(ids.items[k], which) != NULL;
-                                if (n > 1)
-                                        return error_set(e, ENOTUNIQ, "%zu sandboxes have ids that begin with %s", n, which);
-                                found = ids.items[i];
-                        }
-                if (!found) {
-                        error_set(e, ENOENT, "there is no sandbox %s", which);
-                        return error_fix(e, "belljar ps -a lists them");
-                }
-        }
-        r = open_any(root, found, ret);
-        return r < 0 ? error_errno(e, r, "the sandbox %s cannot be opened", found) : 0;
-}
-
 static int count_unchanged(int root) {
         int fd = openat(root, "unchanged", O_RDONLY | O_DIRECTORY | O_CLOEXEC), n = 0;
         DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
@@ -401,16 +261,16 @@ static int count_unchanged(int root) {
 }
 
 static const char *place_of(const struct state *s, char path[64]) {
-        for (size_t i = 0; i < ELEMENTSOF(places); i++) {
+        for (size_t i = 0; i < ELEMENTSOF(state_places); i++) {
                 struct stat a, b;
-                snprintf(path, 64, "%s/%s", places[i], s->id);
+                snprintf(path, 64, "%s/%s", state_places[i], s->id);
                 if (fstatat(s->root, path, &a, AT_SYMLINK_NOFOLLOW) == 0 && fstat(s->dir, &b) == 0 && a.st_ino == b.st_ino)
                         return path;
         }
         return NULL;
 }
 
-static int remove_dir(struct state *s, struct error *e) {
+int state_remove_dir(struct state *s, struct error *e) {
         char path[64];
         int r;
 
@@ -428,13 +288,16 @@ static int remove_dir(struct state *s, struct error *e) {
 void state_release(struct state *s, bool forget, bool remove) {
         char from[64], to[64];
 
+        /* The supervisor holds the lock; whoever else comes here takes it. */
+        if (flock(s->dir, LOCK_EX | LOCK_NB) < 0 || (mkdirat(s->dir, "upper", 0700) < 0 && errno != EEXIST))
+                return;
         if (remove || state_changed(s) || count_unchanged(s->root) >= (int)UNCHANGED_MAX) {
-                (void)!remove_dir(s, NULL);
+                (void)!state_remove_dir(s, NULL);
                 return;
         }
         /* The kernel's own leftovers of the overlay (overlayfs.rst: workdir must be empty the next time). */
         if (remove_tree(s->dir, "shadow", NULL, NULL) < 0 || remove_tree(s->dir, "work", NULL, NULL) < 0 || mkdirat(s->dir, "work", 0700) < 0) {
-                (void)!remove_dir(s, NULL);
+                (void)!state_remove_dir(s, NULL);
                 return;
         }
         if (forget)
@@ -443,38 +306,5 @@ void state_release(struct state *s, bool forget, bool remove) {
         snprintf(from, sizeof(from), "sandboxes/%s", s->id);
         snprintf(to, sizeof(to), "unchanged/%s", s->id);
         if (renameat(s->root, from, s->root, to) < 0)
-                (void)!remove_dir(s, NULL);
-}
-
-int state_reclaim(struct state *s) {
-        _cleanup_free_ char *groups = NULL;
-
-        if (flock(s->dir, LOCK_EX | LOCK_NB) < 0)
-                return errno != EWOULDBLOCK ? -errno : has_ended(s) ? 0 : -EBUSY;
-        if (file_read(s->dir, "cgroup", 64u << 10, &groups, NULL) == 0) {
-                bool left = false;
-                for (char *line = groups, *next; line && *line; line = next) {
-                        next = strchr(line, '\n');
-                        if (next)
-                                *next++ = 0;
-                        if (rmdir(line) < 0 && errno != ENOENT)
-                                left = true;
-                }
-                if (!left)
-                        (void)unlinkat(s->dir, "cgroup", 0);
-        }
-        if (!has_ended(s))
-                (void)!state_write(s, "ended.json", json_pack("{s:s, s:s}", "state", "ended", "end", "crashed"));
-        (void)flock(s->dir, LOCK_UN);
-        return 0;
-}
-
-int state_remove(struct state *s, struct error *e) {
-        /* A supervisor whose run has ended holds the lock for a moment more. */
-        for (int i = 0; flock(s->dir, LOCK_EX | LOCK_NB) < 0; i++) {
-                if (!has_ended(s) || i > 2000)
-                        return error_set(e, EBUSY, "the sandbox %s is running", s->id);
-                usleep(1000);
-        }
-        return remove_dir(s, e);
+                (void)!state_remove_dir(s, NULL);
 }

@@ -22,10 +22,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include <jansson.h>
-
 #include "base/error.h"
 #include "base/str.h"
+#include "proto/json.h"
 
 struct state {
         char *id;
@@ -41,28 +40,14 @@ int state_open_root(bool create, int *ret, struct error *e) _must_check_;
 /* A directory for a new sandbox with a random id, locked, with an empty upper/ and work/ of those owners and that
  * mode (of the workspace). */
 int state_create(int root, mode_t mode, uid_t uid, gid_t gid, struct state *ret, struct error *e) _must_check_;
-/* Writes a JSON object as a file that did not exist or is of a former use; adds "id"; takes the reference. */
-int state_write(const struct state *s, const char *name, json_t *object) _must_check_;
-/* -ENOENT also where the file is of a former use or broken. */
-int state_read(const struct state *s, const char *name, json_t **ret) _must_check_;
-/* started.json with ended.json over it; empty where there is neither. NULL: no memory. */
-json_t *state_status(const struct state *s);
+/* Begins an object that names its sandbox, and writes it as a file that did not exist or is of a former use; the text
+ * is used up. */
+void state_json_begin(const struct state *s, struct json *j);
+int state_write(const struct state *s, const char *name, struct json *j) _must_check_;
 
-/* Finds one by id, unique prefix or name; NULL means the last one that was started from the directory `cwd`, or,
- * with any_cwd, the last one at all. */
-int state_find(int root, const char *which, const char *cwd, bool any_cwd, struct state *ret, struct error *e) _must_check_;
-/* True while its supervisor lives and it has not ended. */
-bool state_alive(const struct state *s);
-/* All ids, oldest first. */
-int state_list(int root, struct strlist *ret) _must_check_;
 /* True when something stands in its upper layer. */
 bool state_changed(const struct state *s);
 
 /* Makes an ended run that changed nothing, or failed before it began (forget: then it is no record either), available
  * to the next one. With `remove`, or where there are enough, removes it instead. */
 void state_release(struct state *s, bool forget, bool remove);
-/* What is left to do for a run whose processes died before they could: removes its control groups and marks it
- * ended. -EBUSY while it lives. */
-int state_reclaim(struct state *s) _must_check_;
-/* Removes one that has ended, with its changes. -EBUSY while it lives. */
-int state_remove(struct state *s, struct error *e) _must_check_;

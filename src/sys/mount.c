@@ -9,8 +9,13 @@
 #include "sys/mount.h"
 
 
+#ifndef AT_RECURSIVE
+#define AT_RECURSIVE 0x8000
+#endif
+#define DETACH 2 /* MNT_DETACH of umount2(2) */
+
 int mount_clone(int dirfd, const char *path, bool recursive) {
-        int fd = open_tree(dirfd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW |
+        int fd = (int)syscall(SYS_open_tree, dirfd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW |
                                                 (path[0] ? 0u : (unsigned)AT_EMPTY_PATH) |
                                                 (recursive ? (unsigned)AT_RECURSIVE : 0u));
         return fd < 0 ? -errno : fd;
@@ -18,19 +23,19 @@ int mount_clone(int dirfd, const char *path, bool recursive) {
 
 int mount_new(const char *fstype, const struct mount_option *options, unsigned n, uint64_t attributes,
               char *ret_why) {
-        _cleanup_fd_ int ctx = fsopen(fstype, FSOPEN_CLOEXEC);
+        _cleanup_fd_ int ctx = (int)syscall(SYS_fsopen, fstype, FSOPEN_CLOEXEC);
         int r = 0;
 
         if (ctx < 0)
                 return -errno;
         for (unsigned i = 0; i < n && r == 0; i++)
-                if (fsconfig(ctx, options[i].value ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG, options[i].key,
+                if (syscall(SYS_fsconfig, ctx, options[i].value ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG, options[i].key,
                              options[i].value, 0) < 0)
                         r = -errno;
-        if (r == 0 && fsconfig(ctx, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+        if (r == 0 && syscall(SYS_fsconfig, ctx, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
                 r = -errno;
         if (r == 0) {
-                r = fsmount(ctx, FSMOUNT_CLOEXEC, (unsigned)attributes);
+                r = (int)syscall(SYS_fsmount, ctx, FSMOUNT_CLOEXEC, (unsigned)attributes);
                 if (r >= 0)
                         return r;
                 r = -errno;
@@ -51,25 +56,25 @@ int mount_new(const char *fstype, const struct mount_option *options, unsigned n
 
 int mount_attr(int fd, bool recursive, uint64_t set, uint64_t clear) {
         struct mount_attr a = {.attr_set = set, .attr_clr = clear};
-        if (mount_setattr(fd, "", AT_EMPTY_PATH | (recursive ? (unsigned)AT_RECURSIVE : 0u), &a, sizeof(a)) < 0)
+        if (syscall(SYS_mount_setattr, fd, "", AT_EMPTY_PATH | (recursive ? (unsigned)AT_RECURSIVE : 0u), &a, sizeof(a)) < 0)
                 return -errno;
         return 0;
 }
 
 int mount_idmap(int fd, bool recursive, int userns_fd) {
         struct mount_attr a = {.attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)userns_fd};
-        if (mount_setattr(fd, "", AT_EMPTY_PATH | (recursive ? (unsigned)AT_RECURSIVE : 0u), &a, sizeof(a)) < 0)
+        if (syscall(SYS_mount_setattr, fd, "", AT_EMPTY_PATH | (recursive ? (unsigned)AT_RECURSIVE : 0u), &a, sizeof(a)) < 0)
                 return -errno;
         return 0;
 }
 
 int mount_attach(int fd, int dirfd, const char *path) {
-        return move_mount(fd, "", dirfd, path, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? -errno : 0;
+        return syscall(SYS_move_mount, fd, "", dirfd, path, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? -errno : 0;
 }
 
 int mount_pivot(const char *root) {
         /* pivot_root(".", "."): the old root ends up on top of the new one and is let go of (pivot_root(2), NOTES). */
-        if (chdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+        if (chdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 || syscall(SYS_umount2, ".", DETACH) < 0 || chdir("/") < 0)
                 return -errno;
         return 0;
 }

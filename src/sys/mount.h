@@ -2,9 +2,9 @@
  * path is resolved twice: a tree is opened once and attached by its fd. All return an fd or 0, or a negative errno. */
 #pragma once
 
+#include <linux/mount.h> /* not <sys/mount.h>: musl has none of this, and the two do not go together */
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/mount.h>
 
 #include "base/macros.h"
 

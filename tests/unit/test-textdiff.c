@@ -380,11 +380,11 @@ TEST(discard) {
 
 TEST(summary_line) {
         char s[128];
-        diff_summary_line(&(struct changes_summary){}, s, sizeof(s));
+        changes_summary_line(&(struct changes_summary){}, s, sizeof(s));
         check_streq(s, "no changes");
-        diff_summary_line(&(struct changes_summary){.added = 3, .changed = 1, .bytes = 1536}, s, sizeof(s));
+        changes_summary_line(&(struct changes_summary){.added = 3, .changed = 1, .bytes = 1536}, s, sizeof(s));
         check_streq(s, "3 added, 1 changed, 0 deleted (1.5 KiB)");
-        diff_summary_line(&(struct changes_summary){.at_least = true}, s, sizeof(s));
+        changes_summary_line(&(struct changes_summary){.at_least = true}, s, sizeof(s));
         check_streq(s, "at least 0 added, 0 changed, 0 deleted (0 B)");
 }
 

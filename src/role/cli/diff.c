@@ -398,15 +398,3 @@ int diff_discard(int state_fd, uint64_t *ret_removed, struct error *e) {
                 *ret_removed = removed;
         return first;
 }
-
-void diff_summary_line(const struct changes_summary *s, char *dst, size_t size) {
-        char bytes[32];
-
-        if (s->added + s->changed + s->deleted == 0 && !s->at_least) {
-                snprintf(dst, size, "no changes");
-                return;
-        }
-        snprintf(dst, size, "%s%llu added, %llu changed, %llu deleted (%s)", s->at_least ? "at least " : "",
-                 (unsigned long long)s->added, (unsigned long long)s->changed, (unsigned long long)s->deleted,
-                 format_size(bytes, sizeof(bytes), s->bytes));
-}

@@ -35,5 +35,3 @@ int diff_json(int state_fd, const char *workspace, const struct diff_options *o,
 /* Drops the changes for good: "upper" and "work" are removed. A crash leaves either all of the changes or none of
  * them in view, and the rest is removed the next time. *ret_removed (may be NULL): entries. */
 int diff_discard(int state_fd, uint64_t *ret_removed, struct error *e) _must_check_;
-/* "3 added, 1 changed, 2 deleted (12.5 KiB)" for the line at the end of a run, "no changes" where there is none. */
-void diff_summary_line(const struct changes_summary *s, char *dst, size_t size);

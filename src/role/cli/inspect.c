@@ -9,6 +9,7 @@
 #include "model/control.h"
 #include "role/cli/commands.h"
 #include "role/cli/options.h"
+#include "svc/state-read.h"
 
 struct facts {
         json_t *plan, *status;

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "role/cli/commands.h"
 #include "role/cli/options.h"
+#include "svc/state-read.h"
 #include "sys/process.h"
 
 int find_sandbox(const char *which, bool last, struct state *ret, struct error *e) {

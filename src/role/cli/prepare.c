@@ -13,9 +13,10 @@
 #include "proto/init-msg.h"
 #include "role/cli/options.h"
 #include "role/cli/prepare.h"
+#include "role/cli/tool.h"
 #include "sys/landlock.h"
 
-#define POLICY_MAX (1u << 20)
+#define ENV_FILE_MAX (1u << 20)
 #define ARGV_MAX (1u << 20) /* bytes: under the kernel's limit together with the environment */
 
 extern char **environ;
@@ -77,7 +78,7 @@ static int on_option(int id, const char *arg, void *data, struct error *e) {
 static int read_env_file(struct policy *p, const char *path, struct error *e) {
         _cleanup_free_ char *text = NULL;
         size_t len;
-        int r = file_read(AT_FDCWD, path, POLICY_MAX, &text, &len);
+        int r = file_read(AT_FDCWD, path, ENV_FILE_MAX, &text, &len);
 
         if (r < 0)
                 return error_errno(e, r, "%s cannot be read", path);
@@ -153,18 +154,14 @@ static int apply_late(struct run_options *o, const char *cwd, const char *home, 
 
 /* Paths of the file are relative to the file's own directory. */
 static int read_policy(struct run_options *o, const char *cwd, const char *home, struct error *e) {
-        _cleanup_free_ char *text = NULL, *real = NULL, *dir = NULL;
-        size_t len;
+        _cleanup_free_ char *real = NULL, *dir = NULL;
         int r;
 
         if (!o->policy_file) {
                 o->policy = policy_new();
                 return o->policy ? 0 : error_set(e, ENOMEM, "out of memory");
         }
-        r = file_read(AT_FDCWD, o->policy_file, POLICY_MAX, &text, &len);
-        if (r < 0)
-                return error_errno(e, r, "the policy %s cannot be read", o->policy_file);
-        if ((r = policy_parse(text, len, o->policy_file, &o->policy, e)) < 0)
+        if ((r = tool_policy(o->policy_file, &o->policy, e)) < 0)
                 return r;
         if ((r = host_resolve(o->policy_file, cwd, home, &real, e)) < 0)
                 return r;

@@ -6,6 +6,7 @@
 #include "role/cli/commands.h"
 #include "role/cli/diff.h"
 #include "role/cli/options.h"
+#include "svc/state-read.h"
 
 struct review_options {
         enum diff_form form;
@@ -85,6 +86,7 @@ int command_discard(int argc, char **argv) {
                 error_print(&e);
                 return EXIT_BELLJAR;
         }
+        state_release(&s, false, false);
         printf("%s\n", s.id);
         return 0;
 }

@@ -12,7 +12,6 @@
 
 #include "base/fd.h"
 #include "role/cli/commands.h"
-#include "role/cli/diff.h"
 #include "role/cli/guard.h"
 #include "role/cli/options.h"
 #include "role/cli/prepare.h"
@@ -118,11 +117,13 @@ static int make_cgroup(const struct prepared *x, const char *id, const struct st
 
 static int write_plan(const struct state *s, const struct plan *p) {
         _cleanup_free_ char *cwd = getcwd(NULL, 0);
-        json_t *j = plan_json(p);
+        struct json j;
 
-        if (j && cwd)
-                json_object_set_new(j, "started_in", json_string(cwd));
-        return state_write(s, "plan.json", j);
+        state_json_begin(s, &j);
+        json_str(&j, "started_in", cwd);
+        plan_json(p, &j);
+        json_end(&j, '}');
+        return state_write(s, "plan.json", &j);
 }
 
 static int status_of(const struct run_result *res, const struct plan *p, const struct error *e) {
@@ -190,7 +191,7 @@ static void report_changes(const struct prepared *x, const struct state *s, cons
         else if (changes_summary(&src, &sum, &e) == 0) {
                 if (!sum.at_least && sum.added + sum.changed + sum.deleted == 0)
                         return; /* opened for writing and left as it was */
-                diff_summary_line(&sum, line, sizeof(line));
+                changes_summary_line(&sum, line, sizeof(line));
                 fprintf(stderr, "belljar: %s, kept apart: belljar diff %s | belljar discard %s\n", line, s->id, s->id);
                 return;
         }
@@ -301,10 +302,12 @@ int command_run(int argc, char **argv) {
                 goto fail;
         if (o.dry_run) {
                 if (o.json) {
-                        json_t *j = plan_json(x.plan);
-                        json_dumpf(j, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
-                        printf("\n");
-                        json_decref(j);
+                        struct json j = {};
+                        json_begin(&j, NULL, '{');
+                        plan_json(x.plan, &j);
+                        json_end(&j, '}');
+                        _cleanup_free_ char *text = strbuf_take(&j.text);
+                        printf("%s", text ? text : "");
                 } else {
                         _cleanup_free_ char *text = plan_format(x.plan);
                         printf("%s", text ? text : "");

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/close_range.h>
 #include <net/if.h>
 #include <sched.h>
 #include <signal.h>
@@ -17,6 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -463,7 +465,7 @@ static void arrange_fds(const struct launcher *x, int ruleset, int tty) {
         if (n < 0)
                 fail(l, errno, "file descriptors cannot be arranged");
         /* Everything above was opened close-on-exec; this makes it so whatever was forgotten. */
-        if (close_range(6, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
+        if (syscall(SYS_close_range, 6, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
                 fail(l, errno, "file descriptors cannot be closed");
         if (high[1] < 0)
                 close(INIT_LANDLOCK_FD);
@@ -476,7 +478,7 @@ static void arrange_fds(const struct launcher *x, int ruleset, int tty) {
         argv[0] = (char *)"belljar-init";
         for (size_t i = 0; i < x->plan->argv.n; i++)
                 argv[i + 1] = x->plan->argv.items[i];
-        execveat(high[3], "", argv, x->plan->env.items ? x->plan->env.items : none, AT_EMPTY_PATH);
+        syscall(SYS_execveat, high[3], "", argv, x->plan->env.items ? x->plan->env.items : none, AT_EMPTY_PATH);
         fail(l, errno, "belljar-init cannot be executed");
 }
 

@@ -5,7 +5,7 @@
  * When the command line goes away, its socket ends and the run with it; when the supervisor dies, the kernel kills
  * init (PDEATHSIG), and with init everything in its pid namespace. */
 #include <fcntl.h>
-#include <fts.h>
+#include <ftw.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -38,6 +38,8 @@
 #define INIT_CTL_FD_LANDLOCK 4
 #define INIT_CTL_FD_TTY 5
 
+static const char *const namespace_names[7] = {"user", "mnt", "pid", "ipc", "uts", "net", "cgroup"};
+
 struct supervisor {
         struct supervise *s;
         const struct plan *plan;
@@ -59,7 +61,7 @@ struct supervisor {
         /* disk */
         uint64_t disk_free_at_walk, disk_used_at_walk;
         int disk_pipe;
-        json_t *namespaces; /* names to numbers; NULL: not read */
+        char namespaces[7][64]; /* "net:[4026531840]", by namespace_names */
 };
 
 static uint64_t now_ms(void) {
@@ -233,35 +235,47 @@ static void let_go_of_stdio(const struct supervise *s) {
         close(s->launch.init_exe);
 }
 
-static json_t *readback_json(const struct init_readback *rb) {
-        return json_pack("{s:i, s:i, s:b, s:i, s:b, s:s}", "uid", (int)rb->uid, "gid", (int)rb->gid, "no_new_privs",
-                         (int)rb->no_new_privs, "seccomp", (int)rb->seccomp_mode, "landlock", (int)rb->landlock, "capabilities",
-                         rb->cap_effective | rb->cap_permitted | rb->cap_inheritable | rb->cap_bounding | rb->cap_ambient
-                                 ? "some" : "none");
+static void readback_json(struct json *j, const struct init_readback *rb) {
+        json_begin(j, "readback", '{');
+        json_num(j, "uid", rb->uid);
+        json_num(j, "gid", rb->gid);
+        json_bool(j, "no_new_privs", rb->no_new_privs);
+        json_num(j, "seccomp", rb->seccomp_mode);
+        json_bool(j, "landlock", rb->landlock);
+        json_str(j, "capabilities",
+                 rb->cap_effective | rb->cap_permitted | rb->cap_inheritable | rb->cap_bounding | rb->cap_ambient ? "some" : "none");
+        json_end(j, '}');
 }
 
-/* The sandbox's namespaces by name, as the kernel numbers them; read while init lives. */
-static json_t *namespaces_json(const struct supervisor *x) {
-        json_t *ns = json_object();
-        static const char *const names[] = {"user", "mnt", "pid", "ipc", "uts", "net", "cgroup"};
-
-        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
-                char path[64], link[64];
-                snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)x->init_pid, names[i]);
-                ssize_t n = readlink(path, link, sizeof(link) - 1);
-                if (n > 0) {
-                        link[n] = 0;
-                        json_object_set_new(ns, names[i], json_string(link));
-                }
+/* The sandbox's namespaces, as the kernel numbers them; read while init lives. */
+static void read_namespaces(struct supervisor *x) {
+        for (size_t i = 0; i < ELEMENTSOF(namespace_names); i++) {
+                char path[64];
+                snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)x->init_pid, namespace_names[i]);
+                ssize_t n = readlink(path, x->namespaces[i], sizeof(x->namespaces[i]) - 1);
+                x->namespaces[i][MAX(n, 0)] = 0;
         }
-        return ns;
+}
+
+static void namespaces_json(struct json *j, const struct supervisor *x) {
+        json_begin(j, "namespaces", '{');
+        for (size_t i = 0; i < ELEMENTSOF(namespace_names); i++)
+                json_str(j, namespace_names[i], x->namespaces[i]);
+        json_end(j, '}');
 }
 
 static void write_started(struct supervisor *x) {
+        struct json j;
+
         x->record_at = 0;
-        (void)!state_write(x->s->state, "started.json",
-                           json_pack("{s:s, s:i, s:i, s:o, s:o}", "state", "running", "supervisor", (int)getpid(), "init",
-                                     (int)x->init_pid, "namespaces", json_incref(x->namespaces), "readback", readback_json(&x->readback)));
+        state_json_begin(x->s->state, &j);
+        json_str(&j, "state", "running");
+        json_num(&j, "supervisor", getpid());
+        json_num(&j, "init", x->init_pid);
+        namespaces_json(&j, x);
+        readback_json(&j, &x->readback);
+        json_end(&j, '}');
+        (void)!state_write(x->s->state, "started.json", &j);
 }
 
 static void on_init(struct supervisor *x) {
@@ -304,7 +318,7 @@ static void on_init(struct supervisor *x) {
                 out.readback = m.readback;
                 tell(x, &out);
                 x->readback = m.readback;
-                x->namespaces = namespaces_json(x); /* not allowed any more afterwards */
+                read_namespaces(x); /* not allowed any more afterwards */
                 struct error ce = {};
                 if (supervisor_confine(x->s, &ce) < 0) {
                         fail_start(x, &ce);
@@ -398,6 +412,14 @@ static uint64_t host_available(void) {
         return p ? strtoull(p + 13, NULL, 10) * 1024 : UINT64_MAX;
 }
 
+static uint64_t walked; /* nftw(3) has no argument for its caller's own */
+
+static int add_blocks(const char *path, const struct stat *st, int type, struct FTW *at) {
+        if (type != FTW_NS)
+                walked += (uint64_t)st->st_blocks * 512 + 256; /* and what a name costs */
+        return 0;
+}
+
 /* How much the upper layer holds, counted by a child of its own: a tree of hostile shape may take long. */
 static void start_disk_walk(struct supervisor *x) {
         int p[2];
@@ -406,13 +428,9 @@ static void start_disk_walk(struct supervisor *x) {
                 return;
         pid_t pid = fork();
         if (pid == 0) {
-                char *const roots[] = {(char *)"upper", NULL};
-                uint64_t bytes = 0;
                 prctl(PR_SET_PDEATHSIG, SIGKILL);
-                FTS *f = fts_open(roots, FTS_PHYSICAL | FTS_XDEV, NULL);
-                for (FTSENT *e; f && (e = fts_read(f));)
-                        if (e->fts_info != FTS_DP && e->fts_statp)
-                                bytes += (uint64_t)e->fts_statp->st_blocks * 512 + 256; /* and what a name costs */
+                (void)nftw("upper", add_blocks, 64, FTW_PHYS | FTW_MOUNT);
+                uint64_t bytes = walked;
                 (void)!write(p[1], &bytes, sizeof(bytes));
                 _exit(0);
         }
@@ -616,6 +634,22 @@ static void fill_result(struct supervisor *x) {
         x->result.changed = state_changed(x->s->state);
 }
 
+static void write_ended(const struct supervisor *x) {
+        struct json j;
+
+        state_json_begin(x->s->state, &j);
+        json_str(&j, "state", "ended");
+        json_str(&j, "end", end_name(x->result.end));
+        json_num(&j, "status", x->result.status);
+        json_num(&j, "wall_ms", (long long)x->result.wall_ms);
+        json_num(&j, "cpu_ms", (long long)x->result.cpu_ms);
+        json_num(&j, "memory_peak", (long long)x->result.memory_peak);
+        readback_json(&j, &x->readback);
+        namespaces_json(&j, x);
+        json_end(&j, '}');
+        (void)!state_write(x->s->state, "ended.json", &j);
+}
+
 static void finish(struct supervisor *x) {
         struct run_msg m = {.type = RUN_ENDED};
 
@@ -626,12 +660,7 @@ static void finish(struct supervisor *x) {
         fill_result(x);
         /* Before the answer: belljar diff may be the caller's next command. */
         if (x->running)
-                (void)!state_write(x->s->state, "ended.json",
-                                   json_pack("{s:s, s:s, s:i, s:I, s:I, s:I, s:o, s:o*}", "state", "ended", "end",
-                                             end_name(x->result.end), "status", (int)x->result.status, "wall_ms",
-                                             (json_int_t)x->result.wall_ms, "cpu_ms", (json_int_t)x->result.cpu_ms,
-                                             "memory_peak", (json_int_t)x->result.memory_peak, "readback",
-                                             readback_json(&x->readback), "namespaces", x->namespaces));
+                write_ended(x);
         m.result = x->result;
         tell(x, &m);
         close(x->s->cli);

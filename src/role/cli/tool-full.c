@@ -1,0 +1,67 @@
+/* tool.h in `belljar-tool`: all commands. */
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "base/fd.h"
+#include "role/cli/commands.h"
+#include "role/cli/options.h"
+#include "role/cli/tool.h"
+
+#define POLICY_MAX (1u << 20)
+
+char **tool_argv;
+
+int tool_policy(const char *path, struct policy **ret, struct error *e) {
+        _cleanup_free_ char *text = NULL;
+        size_t len;
+        int r = file_read(AT_FDCWD, path, POLICY_MAX, &text, &len);
+
+        if (r < 0)
+                return error_errno(e, r, "the policy %s cannot be read", path);
+        return policy_parse(text, len, path, ret, e);
+}
+
+static int dispatch(enum command_id id, int argc, char **argv) {
+        switch (id) {
+        case COMMAND_DIFF: return command_diff(argc, argv);
+        case COMMAND_DISCARD: return command_discard(argc, argv);
+        case COMMAND_INSPECT: return command_inspect(argc, argv);
+        case COMMAND_PS: return command_ps(argc, argv);
+        case COMMAND_RM: return command_rm(argc, argv);
+        case COMMAND_KILL: return command_kill(argc, argv);
+        case COMMAND_DOCTOR: return command_doctor(argc, argv);
+        case COMMAND_POLICY: return command_policy(argc, argv);
+        default: return EXIT_BELLJAR;
+        }
+}
+
+int tool_command(int argc, char **argv) {
+        if (argc < 2 || streq(argv[1], "--help") || streq(argv[1], "-h")) {
+                options_help(NULL);
+                return argc < 2 ? EXIT_BELLJAR : 0;
+        }
+        if (streq(argv[1], "--version")) {
+                printf("belljar " VERSION "\n");
+                return 0;
+        }
+        if (streq(argv[1], "--generate") && argc >= 3)
+                return options_generate(argv[2], argc > 3 ? argv[3] : NULL) < 0 ? EXIT_BELLJAR : 0;
+        const struct command_spec *c = command_find(argv[1]);
+        if (!c) {
+                struct error e = {};
+                error_set(&e, EINVAL, "there is no command %s", argv[1]);
+                error_fix(&e, "belljar help lists them; to run a program: belljar run -- %s", argv[1]);
+                error_print(&e);
+                return EXIT_BELLJAR;
+        }
+        if (c->id == COMMAND_HELP) {
+                options_help(argc > 2 ? command_find(argv[2]) : NULL);
+                return 0;
+        }
+        for (int i = 2; i < argc && argv[i][0] == '-' && !streq(argv[i], "--"); i++)
+                if (streq(argv[i], "--help") || streq(argv[i], "-h")) {
+                        options_help(c);
+                        return 0;
+                }
+        return dispatch(c->id, argc - 1, argv + 1);
+}

@@ -1,0 +1,15 @@
+/* belljar is two programs. `belljar` starts sandboxes and nothing else: linked without a library, and where that is
+ * possible against musl, because an exec of glibc's start-up code costs as much as half a sandbox on a virtual machine
+ * (its dozens of cpuid instructions trap). `belljar-tool` is the whole: belljar becomes it (execve) for every other
+ * command, and for a run whose policy is a file. */
+#pragma once
+
+#include "base/error.h"
+#include "model/policy.h"
+
+/* Reads a policy file. In belljar: becomes belljar-tool, and returns only if that fails. */
+int tool_policy(const char *path, struct policy **ret, struct error *e) _must_check_;
+/* Runs a command other than run; the exit status. In belljar: becomes belljar-tool. */
+int tool_command(int argc, char **argv);
+/* argv of this process, for the exec. Set by main. */
+extern char **tool_argv;
