@@ -1,5 +1,5 @@
-"""What the benchmarks share: a scratch directory with a copy of the program and a workspace, an ordinary user where root
-calls, other sandboxes' command lines with the same view of the host, and timing of one run.
+"""What the benchmarks share: a scratch directory with a copy of the program and a workspace, an ordinary user where
+root calls, other sandboxes' command lines with the same view of the host, and timing of one run.
 
 Figures are ratios taken side by side in one run: the kinds take turns (round robin, in an order that changes), so that
 a noisy machine treats all of them alike.
