@@ -129,7 +129,7 @@ struct view_facts {
         struct strlist var;     /* names in /var */
         struct strlist devices; /* nodes of /dev that exist, by name */
         struct strlist mounts;  /* mount points of the host, sorted or not */
-        struct strlist sockets; /* listening sockets of the host, by path */
+        struct strlist sockets; /* sockets and FIFOs of the host, by path */
         struct strlist read;    /* real paths that the policy shows read-only (files or directories) */
         struct strlist read_files; /* those of `read` that are not directories */
         /* Hidden paths beneath the workspace or a `read` directory, with the modes of the directories above them. */

@@ -12,6 +12,7 @@ struct launch {
         int init_exe;   /* belljar-init, open for execveat(2) */
         int stdio[3];   /* the command's; where tty[i] is set, replaced by the sandbox's own terminal */
         bool tty[3];
+        unsigned short rows, columns; /* of the terminal */
         int go;         /* pipe to wait on for one byte: ids are mapped, cgroup is entered; -1: map them oneself */
         int *trees;     /* one a plan operation: an id-mapped tree made by the supervisor, or -1; NULL: none */
 };

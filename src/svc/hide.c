@@ -169,6 +169,41 @@ static int walk_root(struct hide *h, const struct globset *g, const char *root) 
         return globset_start(g, state) & GLOBSET_BELOW ? walk(h, g, AT_FDCWD, root, root, state, 0) : 0;
 }
 
+/* FIFOs and sockets of a workspace that is bound: through a bind their other ends, on the host, are reached. */
+static int walk_special(struct hide *h, int parent, const char *name, const char *path, unsigned depth) {
+        int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r = 0;
+        DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+
+        if (!d) {
+                fd_close(fd);
+                return 0; /* the sandbox's user cannot look there either */
+        }
+        for (struct dirent *e; r == 0 && (e = readdir(d));) {
+                unsigned char type = e->d_type;
+                struct stat st;
+                if (streq(e->d_name, ".") || streq(e->d_name, ".."))
+                        continue;
+                if (type == DT_UNKNOWN && fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+                        type = S_ISDIR(st.st_mode) ? DT_DIR : S_ISFIFO(st.st_mode) ? DT_FIFO : S_ISSOCK(st.st_mode) ? DT_SOCK : DT_REG;
+                if (type != DT_DIR && type != DT_FIFO && type != DT_SOCK)
+                        continue;
+                if (++h->seen > HIDE_WALK_MAX || depth > WALK_DEPTH_MAX) {
+                        error_set(h->e, E2BIG, "the workspace is too large or too deep, at %s, to find the host's FIFOs and sockets in it", path);
+                        r = error_fix(h->e, "use --mode cow, which does not pass them");
+                        break;
+                }
+                _cleanup_free_ char *child = str_printf("%s/%s", path, e->d_name);
+                if (!child)
+                        r = error_set(h->e, ENOMEM, "out of memory");
+                else if (type == DT_DIR)
+                        r = walk_special(h, fd, e->d_name, child, depth + 1);
+                else if (!strlist_has(&h->v->sockets, child) && (r = strlist_add(&h->v->sockets, child)) < 0)
+                        error_errno(h->e, r, "the host's FIFOs and sockets cannot be listed");
+        }
+        closedir(d);
+        return r;
+}
+
 int hide_gather(struct plan *p, const struct policy *policy, struct view_facts *v, struct error *e) {
         struct hide h = {.p = p, .v = v, .e = e};
         _cleanup_globset_ struct globset *relative = NULL;
@@ -176,6 +211,8 @@ int hide_gather(struct plan *p, const struct policy *policy, struct view_facts *
         int r;
 
         e->errnum = 0;
+        if (p->workspace && p->mode == WORKSPACE_RW && (r = walk_special(&h, AT_FDCWD, p->workspace, p->workspace, 0)) < 0)
+                return r;
         if (policy->hide.n == 0)
                 return 0;
         if ((r = globset_new(&relative)) < 0)

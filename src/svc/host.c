@@ -276,8 +276,8 @@ static int gather_mounts(struct view_facts *v) {
         return r;
 }
 
-/* Sockets that listen at a path, from /proc/net/unix (proc_net(5)): flags have __SO_ACCEPTCON (0x10000). Sockets of
- * other network namespaces are not listed. */
+/* Sockets that are bound to a path, from /proc/net/unix (proc_net(5)): a datagram socket needs no listen(2) to be
+ * reached. Sockets of other network namespaces are not listed. */
 static int gather_sockets(struct view_facts *v) {
         _cleanup_free_ char *text = NULL;
         int r = file_read(AT_FDCWD, "/proc/net/unix", 16u << 20, &text, NULL);
@@ -285,13 +285,12 @@ static int gather_sockets(struct view_facts *v) {
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
         for (char *line = text, *next; line && *line; line = next) {
-                unsigned flags;
                 int at = 0;
                 next = strchr(line, '\n');
                 if (next)
                         *next++ = 0;
-                if (sscanf(line, "%*[^:]: %*x %*x %x %*x %*x %*u %n", &flags, &at) != 1 || at == 0 ||
-                    !(flags & 0x10000) || line[at] != '/')
+                (void)sscanf(line, "%*[^:]: %*x %*x %*x %*x %*x %*u %n", &at);
+                if (at == 0 || line[at] != '/' || strlist_has(&v->sockets, line + at))
                         continue;
                 if ((r = strlist_add(&v->sockets, line + at)) < 0)
                         return r;

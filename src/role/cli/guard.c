@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -16,7 +17,12 @@
 
 /* Passed on to the command; TSTP pauses it, WINCH resizes its terminal, CHLD is about the supervisor. */
 static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
-static const int handled[] = {SIGTSTP, SIGWINCH, SIGCHLD};
+static const int handled[] = {SIGTSTP, SIGCONT, SIGWINCH, SIGCHLD, SIGTTOU, SIGTTIN};
+
+/* After the caller's terminal has gone: how long the command may take to end by itself. */
+#define HANGUP_GRACE_MS 2000
+/* In the background there is no event for coming to the foreground: looked at so often. */
+#define FOREGROUND_LOOK_MS 250
 
 struct buffer {
         char data[65536];
@@ -30,6 +36,8 @@ struct relay {
         bool in_open;     /* our stdin can still be read */
         bool mid_line;    /* what it gave last was no newline */
         bool is_raw, over, lost;
+        bool watch_keys;  /* our stdin is the terminal whose keys go to the sandbox, and it has not hung up */
+        uint64_t stop_at; /* ms, monotonic: when a run whose terminal has gone is ended; 0: not */
         struct termios saved;
         struct buffer keys; /* from stdin, on the way to the terminal */
         uint64_t written;
@@ -57,8 +65,23 @@ static void ask(struct relay *r, uint32_t type, int status) {
         (void)!send(r->g->supervisor, &m, sizeof(m), MSG_NOSIGNAL);
 }
 
+static uint64_t now_ms(void) {
+        struct timespec t;
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* A job in the background neither changes the terminal nor reads its keys. */
+static bool in_foreground(const struct relay *r) {
+        pid_t fg;
+        if (!r->g->stdin_raw)
+                return true;
+        fg = tcgetpgrp(0);
+        return fg < 0 || fg == getpgrp(); /* not our controlling terminal: nobody else's job control is disturbed */
+}
+
 static void set_raw(struct relay *r, bool on) {
-        if (!r->g->stdin_raw || on == r->is_raw)
+        if (!r->g->stdin_raw || on == r->is_raw || (on && !in_foreground(r)))
                 return;
         if (on) {
                 struct termios t;
@@ -73,13 +96,17 @@ static void set_raw(struct relay *r, bool on) {
         r->is_raw = on;
 }
 
+int guard_window(const struct guard *g, struct winsize *ret) {
+        for (int fd = 0; fd < 3; fd++)
+                if (g->tty[fd] && ioctl(fd, TIOCGWINSZ, ret) == 0)
+                        return 0;
+        return -ENOTTY;
+}
+
 static void resize(struct relay *r) {
         struct winsize w;
-        for (int fd = 0; fd < 3; fd++)
-                if (r->g->tty[fd] && ioctl(fd, TIOCGWINSZ, &w) == 0) {
-                        (void)ioctl(r->master, TIOCSWINSZ, &w);
-                        return;
-                }
+        if (guard_window(r->g, &w) == 0)
+                (void)ioctl(r->master, TIOCSWINSZ, &w); /* tells the sandbox if it is another size */
 }
 
 /* Stops this command line as a shell's job, with the sandbox frozen, until somebody continues it. */
@@ -155,7 +182,11 @@ static void on_signal(struct relay *r) {
                 int sig = (int)s.ssi_signo, status;
                 if (sig == SIGTSTP)
                         stop_self(r);
-                else if (sig == SIGWINCH) {
+                else if (sig == SIGTTOU || sig == SIGTTIN)
+                        ;
+                else if (sig == SIGWINCH || sig == SIGCONT) {
+                        if (sig == SIGCONT && r->master >= 0)
+                                set_raw(r, true);
                         if (r->master >= 0)
                                 resize(r);
                 } else if (sig == SIGCHLD) {
@@ -194,6 +225,15 @@ static bool copy_out(struct relay *r, int from, int to) {
         return true;
 }
 
+/* The caller's terminal is gone. */
+static void hang_up(struct relay *r) {
+        if (r->stop_at)
+                return;
+        r->in_open = r->watch_keys = false;
+        r->stop_at = now_ms() + HANGUP_GRACE_MS;
+        ask(r, RUN_SIGNAL, SIGHUP);
+}
+
 static void on_keys(struct relay *r) {
         struct buffer *b = &r->keys;
         ssize_t n = read(0, b->data, sizeof(b->data));
@@ -202,6 +242,10 @@ static void on_keys(struct relay *r) {
                 if (n < 0 && (errno == EAGAIN || errno == EINTR))
                         return;
                 /* VEOF, as a terminal says it. After an unfinished line the first only hands that line over. */
+                if (n < 0 && r->g->stdin_raw) {
+                        hang_up(r);
+                        return;
+                }
                 r->in_open = false;
                 b->data[0] = b->data[1] = 4;
                 n = r->mid_line ? 2 : 1;
@@ -225,24 +269,33 @@ static void push_keys(struct relay *r) {
 
 /* Where the terminal's output goes: to the fd of ours that stands for it. */
 static int terminal_output(const struct guard *g) {
-        return g->tty[1] ? 1 : g->tty[2] ? 2 : 1;
+        return g->tty[1] ? 1 : g->tty[2] ? 2 : isatty(0) ? 0 : 1;
 }
 
 static void loop(struct relay *r) {
         struct guard *g = r->g;
 
         while (!r->over || r->master >= 0 || g->out[0] >= 0 || g->out[1] >= 0) {
-                bool want_keys = r->master >= 0 && g->tty[0] && r->in_open && r->keys.len == 0 && !r->over;
+                bool foreground = in_foreground(r);
+                bool want_keys = r->master >= 0 && g->tty[0] && r->in_open && r->keys.len == 0 && !r->over && foreground;
+                int timeout = r->watch_keys && !foreground ? FOREGROUND_LOOK_MS : -1;
+                if (r->stop_at)
+                        timeout = HANGUP_GRACE_MS / 4;
+                if (r->master >= 0 && foreground)
+                        set_raw(r, true);
                 struct pollfd p[] = {
                         {.fd = r->sigfd, .events = POLLIN},
                         {.fd = r->over ? -1 : g->supervisor, .events = POLLIN},
                         {.fd = r->master, .events = (short)(POLLIN | (r->keys.len ? POLLOUT : 0))},
                         {.fd = g->out[0], .events = POLLIN},
                         {.fd = g->out[1], .events = POLLIN},
-                        {.fd = want_keys ? 0 : -1, .events = POLLIN},
+                        /* Without POLLIN it still tells that the terminal hung up. */
+                        {.fd = want_keys || (r->watch_keys && !r->over) ? 0 : -1, .events = want_keys ? POLLIN : 0},
                 };
-                if (poll(p, ELEMENTSOF(p), -1) < 0 && errno != EINTR)
+                if (poll(p, ELEMENTSOF(p), timeout) < 0 && errno != EINTR)
                         break;
+                if (r->stop_at && now_ms() >= r->stop_at)
+                        ask(r, RUN_STOP, END_CALLER);
                 if (p[0].revents)
                         on_signal(r);
                 if (p[1].revents)
@@ -255,13 +308,17 @@ static void loop(struct relay *r) {
                 for (int i = 0; i < 2; i++)
                         if (g->out[i] >= 0 && p[3 + i].revents && !copy_out(r, g->out[i], i + 1))
                                 fd_close(TAKE_FD(g->out[i]));
-                if (p[5].revents)
+                if (p[5].revents & POLLIN)
+                        on_keys(r);
+                else if (p[5].revents & (POLLHUP | POLLERR) && r->watch_keys)
+                        hang_up(r);
+                else if (p[5].revents)
                         on_keys(r);
         }
 }
 
 void guard_run(struct guard *g, struct run_result *ret, struct error *e) {
-        struct relay r = {.g = g, .master = -1, .in_open = true, .e = e};
+        struct relay r = {.g = g, .master = -1, .in_open = true, .watch_keys = g->stdin_raw, .e = e};
         sigset_t mask;
         int status;
 

@@ -2,6 +2,8 @@
  * supervisor: one that stops or dies takes the run with it. */
 #pragma once
 
+#include <sys/ioctl.h>
+
 #include "svc/entry.h"
 
 struct guard {
@@ -9,10 +11,12 @@ struct guard {
         pid_t supervisor_pid;
         bool tty[3];       /* the command's stdio that is its own terminal */
         bool stdin_raw;    /* our stdin is a terminal whose keys go to the sandbox */
-        int out[2];        /* read ends of pipes from its stdout and stderr; -1: not relayed */
+        int out[2];        /* read ends of pipes from its stdout and stderr; -1: not relayed, or (stderr) by the first */
         uint64_t output_limit; /* bytes; 0: none */
 };
 
+/* The size of the caller's terminal. */
+int guard_window(const struct guard *g, struct winsize *ret) _must_check_;
 /* What has to be done before the supervisor is forked: the signals that are taken over are blocked. */
 int guard_prepare(void) _must_check_;
 /* Returns when the run is over and the supervisor has gone. *e is filled where Belljar itself failed (then END_FAILED). */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,28 +59,58 @@ static int check_stdio(struct error *e) {
         return 0;
 }
 
+/* A pipe in the place of one of the command's outputs. It belongs to the command's user, so that it can be opened once
+ * more as /dev/stdout. */
+static int make_pipe(const struct plan *p, int fd, struct launch *l, struct guard *g, struct error *e) {
+        int pair[2];
+
+        if (pipe2(pair, O_CLOEXEC) < 0 || (p->ids.root && fchown(pair[1], p->ids.host_uid, p->ids.host_gid) < 0))
+                return error_errno(e, errno, "a pipe cannot be made");
+        g->out[fd - 1] = pair[0];
+        l->stdio[fd] = pair[1];
+        return 0;
+}
+
+/* What the command gets as its stdio. A terminal of the caller's is never handed in: its other end can be read and
+ * written through any of the three. It is replaced by one of the sandbox's own, or by a pipe. Nor is a file or pipe
+ * that it writes to: an append-only log could be truncated through it, a pipe that others write to be read from, flags
+ * of the open file be changed for the caller, too. */
 static int make_stdio(const struct run_options *o, const struct plan *p, struct launch *l, struct guard *g, struct error *e) {
+        struct stat st[3];
+        struct winsize w;
+        int r;
+
         for (int fd = 0; fd < 3; fd++) {
-                l->stdio[fd] = fd;
-                /* A terminal of the caller's is never handed in: its other end can be read and written through any of
-                 * the three. It is replaced by one of the sandbox's own, or by a pipe. */
                 bool is_tty = isatty(fd);
+                if (fstat(fd, &st[fd]) < 0)
+                        return error_errno(e, errno, "file descriptor %d cannot be looked at", fd);
+                l->stdio[fd] = fd;
                 l->tty[fd] = g->tty[fd] = !o->no_tty && (is_tty || o->tty);
-                bool pipe_it = !l->tty[fd] && (is_tty || (p->limits.output == MEANS_RELAY && fd > 0));
-                if (pipe_it && fd == 0) {
-                        /* A terminal that must not be one: read nothing from it. */
-                        l->stdio[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+                if (l->tty[fd])
+                        continue;
+                if (fd == 0) {
+                        const char *instead = is_tty ? "/dev/null" : /* a terminal that must not be one: nothing to read */
+                                              S_ISREG(st[0].st_mode) && (fcntl(0, F_GETFL) & O_ACCMODE) == O_RDWR ? "/proc/self/fd/0" : NULL;
+                        if (!instead)
+                                continue;
+                        off_t at = lseek(0, 0, SEEK_CUR);
+                        l->stdio[0] = open(instead, O_RDONLY | O_CLOEXEC);
                         if (l->stdio[0] < 0)
-                                return error_errno(e, errno, "/dev/null cannot be opened");
-                } else if (pipe_it) {
-                        int pair[2];
-                        if (pipe2(pair, O_CLOEXEC) < 0)
-                                return error_errno(e, errno, "a pipe cannot be made");
-                        g->out[fd - 1] = pair[0];
-                        l->stdio[fd] = pair[1];
-                }
+                                return error_errno(e, errno, "standard input cannot be opened for reading only");
+                        if (!is_tty && at > 0)
+                                (void)lseek(l->stdio[0], at, SEEK_SET);
+                } else if (S_ISCHR(st[fd].st_mode) && st[fd].st_rdev == makedev(1, 3) && p->limits.output != MEANS_RELAY)
+                        ; /* /dev/null */
+                else if (fd == 2 && g->out[0] >= 0 && st[1].st_dev == st[2].st_dev && st[1].st_ino == st[2].st_ino)
+                        l->stdio[2] = l->stdio[1]; /* one file: one pipe keeps the order */
+                else if ((r = make_pipe(p, fd, l, g, e)) < 0)
+                        return r;
         }
         g->stdin_raw = l->tty[0] && isatty(0);
+        if (guard_window(g, &w) == 0) {
+                l->rows = w.ws_row;
+                l->columns = w.ws_col;
+        }
         g->output_limit = p->limits.output == MEANS_RELAY ? p->limits.want.output.value : 0;
         return 0;
 }
@@ -259,7 +290,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         close(sup.launch.init_exe);
         fd_close(TAKE_FD(x->id_lock)); /* the supervisor's from here on */
         for (int i = 0; i < 3; i++)
-                if (sup.launch.stdio[i] > 2)
+                if (sup.launch.stdio[i] > 2 && (i < 2 || sup.launch.stdio[2] != sup.launch.stdio[1]))
                         close(sup.launch.stdio[i]);
         if (pid < 0) {
                 r = error_errno(e, errno, "the supervisor cannot be made");

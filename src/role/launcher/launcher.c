@@ -419,6 +419,8 @@ static int make_terminal(const struct launcher *x) {
         int slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
         if (slave < 0)
                 fail(l, errno, "a terminal cannot be opened");
+        struct winsize w = {.ws_row = l->rows, .ws_col = l->columns};
+        (void)ioctl(master, TIOCSWINSZ, &w); /* before the command looks */
         if (x->plan->ids.root && fchown(slave, x->plan->ids.outer_uid, x->plan->ids.outer_gid) < 0)
                 fail(l, errno, "the terminal cannot be given to the sandbox's user");
         struct init_msg m = {.type = INIT_TERMINAL};
