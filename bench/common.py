@@ -4,7 +4,7 @@ root calls, other sandboxes' command lines with the same view of the host, and t
 Figures are ratios taken side by side in one run: the kinds take turns (round robin, in an order that changes), so that
 a noisy machine treats all of them alike.
 """
-import json, os, platform, pwd, random, shutil, statistics, subprocess, sys, tempfile, time
+import glob, json, os, platform, pwd, random, shutil, statistics, subprocess, sys, tempfile, time
 
 USER, MADE_HERE = "belljar-bench", "for bench/ only"
 
@@ -15,18 +15,18 @@ def die(msg, fix=None):
 
 
 def installed(belljar):
-    """The program and its init, wherever they were built or installed."""
+    """The program and those that it executes: beside it in a build tree, in libexec installed."""
     belljar = belljar or os.environ.get("BELLJAR") or os.path.join(os.path.dirname(__file__), "../build/src/belljar")
     here = os.path.dirname(os.path.realpath(belljar))
-    for init in (f"{here}/belljar-init", f"{here}/../libexec/belljar/belljar-init"):
-        if os.access(belljar, os.X_OK) and os.access(init, os.X_OK):
-            return belljar, init
+    for d in (here, f"{here}/../libexec/belljar"):
+        if os.access(belljar, os.X_OK) and os.access(f"{d}/belljar-init", os.X_OK):
+            return belljar, [p for p in glob.glob(f"{d}/belljar-*") if os.path.isfile(p)]
     die(f"there is no {belljar} with its belljar-init", "make")
 
 
 def in_scratch(args, script):
     """Runs the script again in a scratch directory: as an ordinary user unless --root was given. Returns its status."""
-    belljar, init = installed(args.belljar)
+    belljar, helpers = installed(args.belljar)
     made = None
     become = []
     scratch = tempfile.mkdtemp(prefix="belljar-bench.", dir="/var/tmp")
@@ -37,7 +37,8 @@ def in_scratch(args, script):
             with open(f"{scratch}/ws/{name}", "w") as f:
                 f.write("a file of the workspace\n")
         shutil.copy(belljar, f"{scratch}/belljar")
-        shutil.copy(init, f"{scratch}/belljar-init")
+        for p in helpers:
+            shutil.copy(p, scratch)
         account = pwd.getpwuid(os.geteuid())
         if os.geteuid() == 0 and not args.root:
             try:
@@ -97,13 +98,13 @@ def bwrap_argv(plan, command):
     argv = ["bwrap", "--unshare-all", "--new-session", "--die-with-parent", "--clearenv", "--cap-drop", "ALL",
             "--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin", "--dev", "/dev"]
     for op in plan["operations"]:
-        kind, target, source = op["op"], op["target"], op.get("source")
+        kind, target, source = op["op"], op["target"], op.get("source", op["target"])
         if target.startswith("/dev/"):
             continue  # --dev makes the same ones
         if kind in ("bind", "overlay"):
             if not os.path.exists(source):
                 continue
-            argv += ["--ro-bind" if "ro" in op["flags"].split(",") else "--bind", source, target]
+            argv += ["--ro-bind" if "ro" in op.get("flags", "").split(",") else "--bind", source, target]
         elif kind == "link":
             argv += ["--symlink", source, target]
         elif kind == "dir":
