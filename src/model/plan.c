@@ -51,6 +51,7 @@ void plan_free(struct plan *p) {
         free(p->cwd);
         free(p->home);
         free(p->hostname);
+        free(p->cgroup);
         free(p->ids.outer_uid_map);
         free(p->ids.outer_gid_map);
         free(p->ids.inner_uid_map);
@@ -216,6 +217,7 @@ void plan_json(const struct plan *p, struct json *j) {
         json_bool(j, "root", p->ids.root);
         json_end(j, '}');
         json_num(j, "landlock_abi", p->landlock_abi);
+        json_str(j, "cgroup", p->cgroup);
         json_begin(j, "limits", '{');
         for (size_t i = 0; i < n; i++) {
                 json_begin(j, limits[i].name, '{');

@@ -105,6 +105,7 @@ struct plan {
         struct strlist without; /* controls that are left out, by the user's word */
         struct strlist notes;   /* one line each: what the user should know */
         size_t hidden;          /* paths hidden in the workspace */
+        char *cgroup;           /* v2 group with cgroup.kill; NULL: none */
         bool shadow;            /* the sandbox's directory holds a layer "shadow" (svc/shadow.h) */
 };
 

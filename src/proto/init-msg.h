@@ -45,10 +45,12 @@ enum init_msg_type {
         INIT_EXEC_FAILED,       /* errnum: the command could not be executed */
         INIT_STOPPED,           /* status: the signal that stopped the command (terminal job control) */
         INIT_EXITED,            /* status: as from wait(2) */
+        INIT_PAUSED,            /* everything was sent the stop that INIT_PAUSE asked for */
         INIT_TERMINAL,          /* with the terminal's master as ancillary fd */
         /* supervisor to init */
         INIT_SIGNAL,            /* status: signal for the command */
-        INIT_SIGNAL_ALL,        /* status: signal for everything in the sandbox but init */
+        INIT_PAUSE,             /* stop everything but init: where no cgroup freezes */
+        INIT_RESUME,            /* and continue it */
         INIT_CONTINUE,          /* continue the command in the foreground */
 };
 

@@ -147,15 +147,17 @@ int state_reclaim(struct state *s) {
                 return errno != EWOULDBLOCK ? -errno : has_ended(s) ? 0 : -EBUSY;
         if (file_read(s->dir, "cgroup", 64u << 10, &groups, NULL) == 0) {
                 bool left = false;
+                bool any = false;
                 for (char *line = groups, *next; line && *line; line = next) {
                         next = strchr(line, '\n');
                         if (next)
                                 *next++ = 0;
-                        if (rmdir(line) < 0 && errno != ENOENT)
+                        any = any || *line;
+                        if (*line && rmdir(line) < 0 && errno != ENOENT)
                                 left = true;
                 }
-                if (!left)
-                        (void)unlinkat(s->dir, "cgroup", 0);
+                if (any && !left)
+                        (void)!state_write_groups(s, "");
         }
         if (!has_ended(s)) {
                 struct json j;

@@ -174,8 +174,10 @@ static int make_new(int root, const char *id, struct state *ret) {
                 return -errno;
         if ((r = state_open_in(root, "sandboxes", id, &s)) < 0)
                 return r;
-        if (flock(s.dir, LOCK_EX | LOCK_NB) < 0 || fchmod(s.dir, dir_mode()) < 0 || mkdirat(s.dir, "upper", 0700) < 0 ||
-            mkdirat(s.dir, "work", 0700) < 0)
+        /* Somebody who lists sandboxes may look at it between these two lines, hold the lock for a moment, and take it for
+         * the remains of a crash. */
+        if (flock(s.dir, LOCK_EX) < 0 || (unlinkat(s.dir, "ended.json", 0) < 0 && errno != ENOENT) ||
+            fchmod(s.dir, dir_mode()) < 0)
                 return -errno;
         *ret = s;
         s = STATE_NONE;
@@ -200,6 +202,9 @@ int state_create(int root, mode_t mode, uid_t uid, gid_t gid, struct state *ret,
                         return error_fix(e, "make room there, or set XDG_STATE_HOME to a directory that you can write");
                 }
         }
+        /* One that was taken over may have lost them to a removal that was interrupted. */
+        if ((mkdirat(s.dir, "upper", 0700) < 0 && errno != EEXIST) || (mkdirat(s.dir, "work", 0700) < 0 && errno != EEXIST))
+                return error_errno(e, errno, "the layer for changes cannot be made");
         if (fchmodat(s.dir, "upper", (mode & 03777) | 0700, 0) < 0 ||
             (geteuid() == 0 && (fchownat(s.dir, "upper", uid, gid, AT_SYMLINK_NOFOLLOW) < 0 ||
                                 fchownat(s.dir, "work", uid, gid, AT_SYMLINK_NOFOLLOW) < 0)))
@@ -209,20 +214,31 @@ int state_create(int root, mode_t mode, uid_t uid, gid_t gid, struct state *ret,
         return 0;
 }
 
-int state_write(const struct state *s, const char *name, struct json *j) {
-        /* Overwritten in place and filled up with spaces: a truncation would give blocks back. Half a file is no JSON or
-         * names another id, so that a reader takes it as missing. */
-        _cleanup_fd_ int fd = openat(s->dir, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+/* Overwritten in place and filled up with newlines: a truncation would give blocks back, and a crash leaves half a
+ * text, which a reader of JSON takes as missing. */
+static int write_in_place(int dir, const char *name, struct strbuf *text) {
+        _cleanup_fd_ int fd = openat(dir, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         struct stat st;
+
         if (fd < 0 || fstat(fd, &st) < 0) {
-                strbuf_clear(&j->text);
+                strbuf_clear(text);
                 return -errno;
         }
-        while (!j->text.failed && (uint64_t)st.st_size > j->text.len)
-                strbuf_puts(&j->text, "\n");
-        size_t n = j->text.len;
-        _cleanup_free_ char *text = strbuf_take(&j->text);
-        return text ? fd_write_all(fd, text, n) : -ENOMEM;
+        while (!text->failed && (uint64_t)st.st_size > text->len)
+                strbuf_puts(text, "\n");
+        size_t n = text->len;
+        _cleanup_free_ char *s = strbuf_take(text);
+        return s ? fd_write_all(fd, s, n) : -ENOMEM;
+}
+
+int state_write(const struct state *s, const char *name, struct json *j) {
+        return write_in_place(s->dir, name, &j->text);
+}
+
+int state_write_groups(const struct state *s, const char *paths) {
+        struct strbuf b = {};
+        strbuf_puts(&b, paths);
+        return write_in_place(s->dir, "cgroup", &b);
 }
 
 void state_json_begin(const struct state *s, struct json *j) {
@@ -285,18 +301,26 @@ int state_remove_dir(struct state *s, struct error *e) {
         return r == -ENOENT ? 0 : r;
 }
 
+/* Some control group could not be removed: the record of it must not be taken over. */
+static bool has_groups(const struct state *s) {
+        _cleanup_free_ char *text = NULL;
+        return file_read(s->dir, "cgroup", 64u << 10, &text, NULL) == 0 && text[strspn(text, "\n")];
+}
+
 void state_release(struct state *s, bool forget, bool remove) {
         char from[64], to[64];
 
         /* The supervisor holds the lock; whoever else comes here takes it. */
         if (flock(s->dir, LOCK_EX | LOCK_NB) < 0 || (mkdirat(s->dir, "upper", 0700) < 0 && errno != EEXIST))
                 return;
+        if (has_groups(s))
+                return;
         if (remove || state_changed(s) || count_unchanged(s->root) >= (int)UNCHANGED_MAX) {
                 (void)!state_remove_dir(s, NULL);
                 return;
         }
         /* The kernel's own leftovers of the overlay (overlayfs.rst: workdir must be empty the next time). */
-        if (remove_tree(s->dir, "shadow", NULL, NULL) < 0 || remove_tree(s->dir, "work", NULL, NULL) < 0 || mkdirat(s->dir, "work", 0700) < 0) {
+        if (remove_tree(s->dir, "shadow", NULL, NULL) < 0 || remove_tree(s->dir, "upper.discarded", NULL, NULL) < 0 || remove_tree(s->dir, "work", NULL, NULL) < 0 || mkdirat(s->dir, "work", 0700) < 0) {
                 (void)!state_remove_dir(s, NULL);
                 return;
         }

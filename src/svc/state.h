@@ -10,7 +10,8 @@
  *     upper, work   the copy-on-write layer
  *     shadow        copies of files with ids that the sandbox has not (svc/shadow.h)
  *     hidden        what was hidden in the workspace, for belljar diff
- *     cgroup        the control groups made for it, one path a line; gone when they are
+ *     cgroup        the control groups that are made for it, one path a line; blank when they are gone
+ *     upper.discarded   what a discard that was interrupted has left to remove
  *
  * A lock (flock(2)) on the directory is held by the supervisor as long as it lives: it tells a living run from a crashed
  * one. Taking over instead of making and removing: on a file system that discards freed blocks at once, removing three
@@ -44,6 +45,9 @@ int state_create(int root, mode_t mode, uid_t uid, gid_t gid, struct state *ret,
  * is used up. */
 void state_json_begin(const struct state *s, struct json *j);
 int state_write(const struct state *s, const char *name, struct json *j) _must_check_;
+
+/* Records the control groups, before they are made; "" when they are gone. */
+int state_write_groups(const struct state *s, const char *paths) _must_check_;
 
 /* True when something stands in its upper layer. */
 bool state_changed(const struct state *s);

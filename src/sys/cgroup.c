@@ -184,14 +184,14 @@ int cgroup_enter_v1(const struct cgroup *c, pid_t pid) {
         return 0;
 }
 
-char *cgroup_paths(const struct cgroup *c) {
+char *cgroup_paths(const struct cgroup_layout *l, const char *name, unsigned v1) {
         _cleanup_strbuf_ struct strbuf b = {};
 
-        if (c->v2_path)
-                strbuf_printf(&b, "%s\n", c->v2_path);
+        if (l->v2.base)
+                strbuf_printf(&b, "%s/%s\n", l->v2.base, name);
         for (unsigned i = 0; i < CGROUP_N; i++)
-                if (c->v1_path[i])
-                        strbuf_printf(&b, "%s\n", c->v1_path[i]);
+                if ((v1 & CGROUP_BIT(i)) && l->v1[i].base)
+                        strbuf_printf(&b, "%s/%s\n", l->v1[i].base, name);
         return strbuf_take(&b);
 }
 

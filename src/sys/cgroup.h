@@ -31,8 +31,9 @@ int cgroup_create(const struct cgroup_layout *l, const char *name, const struct 
                   struct cgroup *ret) _must_check_;
 /* Moves a process into the v1 groups (the v2 group is entered by clone3). */
 int cgroup_enter_v1(const struct cgroup *c, pid_t pid) _must_check_;
-/* Paths of all directories, one a line, for the record that a crash leaves. Allocated. */
-char *cgroup_paths(const struct cgroup *c);
+/* The paths of what cgroup_create would make, one a line: recorded before, so that a crash leaves a trace of them.
+ * Allocated. */
+char *cgroup_paths(const struct cgroup_layout *l, const char *name, unsigned v1);
 
 /* Kills everything in the group. -ENOSYS without cgroup.kill. */
 int cgroup_kill(const struct cgroup *c) _must_check_;

@@ -131,18 +131,16 @@ static int make_cgroup(const struct prepared *x, const char *id, const struct st
         if (!x->layout.v2.base && !v1)
                 return 0;
         snprintf(name, sizeof(name), "belljar-%s", id);
-        int r = cgroup_create(&x->layout, name, &want, v1, cg);
+        _cleanup_free_ char *paths = cgroup_paths(&x->layout, name, v1);
+        int r = paths ? state_write_groups(s, paths) : -ENOMEM;
+        if (r < 0)
+                return error_errno(e, r, "the sandbox's directory cannot be written");
+        r = cgroup_create(&x->layout, name, &want, v1, cg);
         if (r < 0) {
                 error_errno(e, r, "a control group cannot be made in %s", x->layout.v2.base ? x->layout.v2.base : "the v1 trees");
                 return error_fix(e, "belljar doctor shows what this host can give");
         }
         *have = true;
-        _cleanup_free_ char *paths = cgroup_paths(cg);
-        r = paths ? file_replace(s->dir, "cgroup", paths, strlen(paths), 0600) : -ENOMEM;
-        if (r < 0) {
-                (void)!cgroup_remove(cg, 0);
-                return error_errno(e, r, "the sandbox's directory cannot be written");
-        }
         return 0;
 }
 
@@ -269,6 +267,8 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         if ((r = make_cgroup(x, s->id, s, &cg, &have_cgroup, e)) < 0)
                 return r;
         sup.cgroup = have_cgroup ? &cg : NULL;
+        if (have_cgroup && cg.can_kill && cg.v2_path)
+                p->cgroup = strdup(cg.v2_path); /* for inspect; nothing depends on it */
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 || guard_prepare() < 0)
                 r = error_errno(e, errno, "the supervisor's channel cannot be made");
         if (r < 0) {
@@ -313,7 +313,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
                 /* It may not have come to cleaning up. */
                 (void)!cgroup_kill(&cg);
                 if (cgroup_remove(&cg, 2000) >= 0)
-                        (void)unlinkat(s->dir, "cgroup", 0);
+                        (void)!state_write_groups(s, "");
         }
         cgroup_clear(&cg);
         return 0;

@@ -44,6 +44,7 @@ struct pollfd_ {
 };
 
 static struct init_config config;
+static int paused; /* by INIT_PAUSE: stops are our own doing */
 
 /* The compiler emits calls to these for struct copies (and must not see these loops as such: -fno-builtin). */
 void *memcpy(void *d, const void *s, size_t n);
@@ -330,7 +331,7 @@ static void reap(long main_pid) {
                 if ((status & 0xff) == 0x7f) {
                         m.type = INIT_STOPPED;
                         m.status = status >> 8 & 0xff;
-                        if (config.tty_fd >= 0)
+                        if (config.tty_fd >= 0 && !paused)
                                 tell(&m);
                         continue;
                 }
@@ -349,9 +350,14 @@ static void obey(long main_pid) {
                 quit(0); /* the supervisor is gone */
         if (m.type == INIT_SIGNAL)
                 sc(__NR_kill, main_pid, m.status);
-        else if (m.type == INIT_SIGNAL_ALL)
-                sc(__NR_kill, -1, m.status);
-        else if (m.type == INIT_CONTINUE) {
+        else if (m.type == INIT_PAUSE || m.type == INIT_RESUME) {
+                paused = m.type == INIT_PAUSE;
+                sc(__NR_kill, -1, paused ? 19 /* SIGSTOP */ : 18 /* SIGCONT */);
+                if (paused) {
+                        m = (struct init_msg){.type = INIT_PAUSED};
+                        tell(&m);
+                }
+        } else if (m.type == INIT_CONTINUE) {
                 int pgrp = (int)main_pid;
                 if (config.tty_fd >= 0)
                         sc(__NR_ioctl, config.tty_fd, TIOCSPGRP_, &pgrp);

@@ -339,6 +339,10 @@ static void on_init(struct supervisor *x) {
                 end_with(x, END_EXIT, m.status);
                 x->all_gone = true;
                 break;
+        case INIT_PAUSED:
+                out.type = RUN_PAUSED;
+                tell(x, &out);
+                break;
         case INIT_TERMINAL: {
                 struct cmsghdr *h = CMSG_FIRSTHDR(&msg);
                 if (!h || h->cmsg_type != SCM_RIGHTS)
@@ -365,8 +369,11 @@ static void send_init(struct supervisor *x, uint32_t type, int status) {
 static void pause_all(struct supervisor *x, bool on) {
         if (x->paused == on)
                 return;
+        struct run_msg answer = {.type = RUN_PAUSED};
         if (!x->s->cgroup || cgroup_freeze(x->s->cgroup, on, 1000) == -ENOSYS)
-                send_init(x, INIT_SIGNAL_ALL, on ? SIGSTOP : SIGCONT);
+                send_init(x, on ? INIT_PAUSE : INIT_RESUME, 0); /* INIT_PAUSED is the answer */
+        else if (on)
+                tell(x, &answer);
         x->paused = on;
         if (on)
                 x->paused_at = now_ms();
@@ -390,8 +397,9 @@ static void on_cli(struct supervisor *x) {
                 send_init(x, INIT_SIGNAL, m.status);
                 break;
         case RUN_PAUSE:
+                if (x->paused)
+                        tell(x, &answer);
                 pause_all(x, true);
-                tell(x, &answer);
                 break;
         case RUN_RESUME:
                 pause_all(x, false);
@@ -669,7 +677,7 @@ static void finish(struct supervisor *x) {
         if (x->s->cgroup) {
                 (void)!cgroup_kill(x->s->cgroup);
                 if (cgroup_remove(x->s->cgroup, 2000) >= 0)
-                        (void)unlinkat(x->s->state->dir, "cgroup", 0);
+                        (void)!state_write_groups(x->s->state, "");
         }
         if (x->s->remove || !x->result.changed || !x->running)
                 state_release(x->s->state, !x->running, x->s->remove);
