@@ -319,6 +319,37 @@ static int refuse_limit(const char *control, const char *why, struct error *e) {
         return error_fix(e, "belljar doctor says how this host can give it; --without=%s goes on without the limit", control);
 }
 
+/* A login outside the user's systemd manager (ssh, a console) stands in a control group that is not its own to divide.
+ * Where a limit was asked for that only a group can hold, the command line starts once more in a scope of that manager,
+ * which is. Returns only when that is not possible. */
+static void enter_scope(const struct plan_limits *l, unsigned v2) {
+        const char *runtime = getenv("XDG_RUNTIME_DIR");
+        bool cpu = l->want.cpu.origin == LIMIT_USER && !(v2 & CGROUP_BIT(CGROUP_CPU));
+        bool memory = l->want.memory.origin == LIMIT_USER && !(v2 & CGROUP_BIT(CGROUP_MEMORY));
+
+        if (geteuid() == 0 || !(cpu || memory) || !runtime || getenv("BELLJAR_IN_SCOPE"))
+                return;
+        _cleanup_free_ char *manager = str_printf("%s/systemd/private", runtime);
+        if (!manager || access(manager, W_OK) < 0)
+                return;
+        static const char *const head[] = {"systemd-run", "--user", "--scope", "--quiet", "--collect", "-p", "Delegate=yes", "--"};
+        size_t n = 0;
+        while (tool_argv[n])
+                n++;
+        char **argv = calloc(ELEMENTSOF(head) + n + 1, sizeof(char *)), exe[PATH_MAX];
+        ssize_t k = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+        if (!argv || k < 0)
+                return;
+        exe[k] = 0;
+        for (size_t i = 0; i < ELEMENTSOF(head); i++)
+                argv[i] = (char *)head[i];
+        for (size_t i = 0; i < n; i++)
+                argv[ELEMENTSOF(head) + i] = i == 0 ? exe : tool_argv[i];
+        setenv("BELLJAR_IN_SCOPE", "1", 1); /* once only */
+        execv("/usr/bin/systemd-run", argv);
+        free(argv);
+}
+
 static int plan_limits(const struct policy *policy, struct prepared *x, struct error *e) {
         struct plan *p = x->plan;
         struct plan_limits *l = &p->limits;
@@ -332,6 +363,7 @@ static int plan_limits(const struct policy *policy, struct prepared *x, struct e
         for (unsigned i = 0; i < CGROUP_N; i++)
                 if (x->layout.v1[i].base)
                         v1 |= CGROUP_BIT(i);
+        enter_scope(l, v2);
         if (l->want.memory.origin == LIMIT_NONE && ram)
                 l->want.memory = (struct limit){ram / 4 * 3, LIMIT_DEFAULT};
         if (v2 & CGROUP_BIT(CGROUP_MEMORY))

@@ -161,7 +161,8 @@ static void fill_config(const struct supervisor *x, struct init_config *c) {
         /* Counted in the sandbox's own user namespace, so that it bounds this run and no other (since Linux 5.14). */
         if (p->limits.want.pids.origin != LIMIT_NONE)
                 c->rlimits[n++] = (struct init_rlimit){1, RLIMIT_NPROC, p->limits.want.pids.value, p->limits.want.pids.value};
-        if (p->limits.memory == MEANS_SAMPLING)
+        /* Not for the default: programs built with AddressSanitizer map terabytes that they never touch. */
+        if (p->limits.memory == MEANS_SAMPLING && p->limits.want.memory.origin == LIMIT_USER)
                 c->rlimits[n++] = (struct init_rlimit){1, RLIMIT_DATA, p->limits.want.memory.value, p->limits.want.memory.value};
         if (p->limits.disk == MEANS_SAMPLING)
                 c->rlimits[n++] = (struct init_rlimit){1, RLIMIT_FSIZE, p->limits.want.disk.value, p->limits.want.disk.value};
