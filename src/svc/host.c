@@ -259,15 +259,10 @@ static int gather_devices(struct view_facts *v) {
         return 0;
 }
 
-static int gather_mounts(struct view_facts *v) {
-        _cleanup_free_ char *text = NULL;
+static int gather_mounts(struct view_facts *v, const char *text) {
         struct mountinfo *m = NULL;
         size_t n;
-        int r = file_read(AT_FDCWD, "/proc/self/mountinfo", 64u << 20, &text, NULL);
-
-        if (r < 0)
-                return r;
-        r = mountinfo_parse(text, &m, &n);
+        int r = mountinfo_parse(text, &m, &n);
         if (r < 0)
                 return r;
         for (size_t i = 0; r == 0 && i < n; i++)
@@ -353,7 +348,7 @@ static int add_agent_user(const struct plan *p, struct view_facts *v) {
         return v->passwd && v->group ? 0 : -ENOMEM;
 }
 
-int host_gather(struct plan *p, const struct policy *policy, struct host *h, struct error *e) {
+int host_gather(struct plan *p, const struct policy *policy, const char *mountinfo, struct host *h, struct error *e) {
         struct view_facts *v = &h->view;
         int r;
 
@@ -363,7 +358,7 @@ int host_gather(struct plan *p, const struct policy *policy, struct host *h, str
         for (size_t i = 0; i < sizeof(random); i++)
                 snprintf(v->machine_id + 2 * i, 3, "%02x", random[i]);
         v->sysfs = v->proc = true;
-        if ((r = gather_root(v)) < 0 || (r = gather_var(v)) < 0 || (r = gather_devices(v)) < 0 || (r = gather_mounts(v)) < 0 ||
+        if ((r = gather_root(v)) < 0 || (r = gather_var(v)) < 0 || (r = gather_devices(v)) < 0 || (r = gather_mounts(v, mountinfo)) < 0 ||
             (r = gather_sockets(v)) < 0 || (p->ids.root && (r = add_agent_user(p, v)) < 0))
                 return error_errno(e, r, "the host cannot be looked at");
         if (p->workspace && (r = refuse_mounts(p, v, e)) < 0)

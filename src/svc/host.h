@@ -18,7 +18,9 @@ void host_clear(struct host *h);
 int host_plan_ids(struct plan *p, uid_t workspace_uid, gid_t workspace_gid, int *ret_lock, struct error *e) _must_check_;
 /* Everything for view_plan; needs p->workspace, mode, home and ids. Refuses what cannot be held, by name: mounts beneath
  * the workspace, hides in a mode other than cow. */
-int host_gather(struct plan *p, const struct policy *policy, struct host *ret, struct error *e) _must_check_;
+/* mountinfo: text of /proc/self/mountinfo. */
+int host_gather(struct plan *p, const struct policy *policy, const char *mountinfo, struct host *ret,
+                struct error *e) _must_check_;
 /* A path of a policy: "~" and "~/x" by home, relative ones by base, cleaned, links resolved as far as it exists.
  * Allocated. */
 int host_resolve(const char *path, const char *base, const char *home, char **ret, struct error *e) _must_check_;

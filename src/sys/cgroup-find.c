@@ -316,7 +316,13 @@ static void v2_files(struct cgroup_layout *l) {
 }
 
 int cgroup_find(struct cgroup_layout *ret) {
-        _cleanup_free_ char *cgroup = NULL, *mountinfo = NULL;
+        _cleanup_free_ char *mountinfo = NULL;
+        int r = file_read(AT_FDCWD, "/proc/self/mountinfo", MOUNTINFO_TEXT_MAX, &mountinfo, NULL);
+        return r < 0 ? r : cgroup_find_in(mountinfo, ret);
+}
+
+int cgroup_find_in(const char *mountinfo, struct cgroup_layout *ret) {
+        _cleanup_free_ char *cgroup = NULL;
         _cleanup_cgroup_layout_ struct cgroup_layout l = {};
 
         int r = file_read(AT_FDCWD, "/proc/self/cgroup", CGROUP_TEXT_MAX, &cgroup, NULL);
@@ -324,9 +330,6 @@ int cgroup_find(struct cgroup_layout *ret) {
                 *ret = (struct cgroup_layout){};
                 return 0;
         }
-        if (r < 0)
-                return r;
-        r = file_read(AT_FDCWD, "/proc/self/mountinfo", MOUNTINFO_TEXT_MAX, &mountinfo, NULL);
         if (r < 0)
                 return r;
         r = cgroup_layout_parse(cgroup, mountinfo, &l);

@@ -54,6 +54,8 @@ void cgroup_layout_clear(struct cgroup_layout *l);
 /* The caller's view. A host without control groups is no error: mode is CGROUP_MODE_NONE. On failure *ret is
  * untouched. -EBADMSG for unreadable files, -ENOMEM, or what reading /proc gave. */
 int cgroup_find(struct cgroup_layout *ret) _must_check_;
+/* The same with the text of /proc/self/mountinfo, for callers that have it. */
+int cgroup_find_in(const char *mountinfo, struct cgroup_layout *ret) _must_check_;
 
 /* The parts, for tests and the fuzzer. */
 

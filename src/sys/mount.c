@@ -13,6 +13,7 @@
 #define AT_RECURSIVE 0x8000
 #endif
 #define DETACH 2 /* MNT_DETACH of umount2(2) */
+#define PROPAGATE_PRIVATE (1u << 18) /* MS_PRIVATE of mount(2) */
 
 int mount_clone(int dirfd, const char *path, bool recursive) {
         int fd = (int)syscall(SYS_open_tree, dirfd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW |
@@ -55,7 +56,8 @@ int mount_new(const char *fstype, const struct mount_option *options, unsigned n
 }
 
 int mount_attr(int fd, bool recursive, uint64_t set, uint64_t clear) {
-        struct mount_attr a = {.attr_set = set, .attr_clr = clear};
+        /* Private: a clone of a host's mount would go on receiving what the host mounts beneath it, writable. */
+        struct mount_attr a = {.attr_set = set, .attr_clr = clear, .propagation = PROPAGATE_PRIVATE};
         if (syscall(SYS_mount_setattr, fd, "", AT_EMPTY_PATH | (recursive ? (unsigned)AT_RECURSIVE : 0u), &a, sizeof(a)) < 0)
                 return -errno;
         return 0;

@@ -19,7 +19,7 @@ int mount_clone(int dirfd, const char *path, bool recursive) _must_check_;
  * kernel's own message, if it gave one. */
 int mount_new(const char *fstype, const struct mount_option *options, unsigned n, uint64_t attributes,
               char *ret_why) _must_check_;
-/* Sets and clears MOUNT_ATTR_* on a (detached) mount. */
+/* Sets and clears MOUNT_ATTR_* on a (detached) mount, and makes it private. */
 int mount_attr(int fd, bool recursive, uint64_t set, uint64_t clear) _must_check_;
 /* Maps the mount's ids through a user namespace. */
 int mount_idmap(int fd, bool recursive, int userns_fd) _must_check_;

@@ -17,6 +17,7 @@
 #include "sys/landlock.h"
 
 #define ENV_FILE_MAX (1u << 20)
+#define MOUNTINFO_TEXT_MAX (64u << 20)
 #define ARGV_MAX (1u << 20) /* bytes: under the kernel's limit together with the environment */
 
 extern char **environ;
@@ -350,14 +351,14 @@ static void enter_scope(const struct plan_limits *l, unsigned v2) {
         free(argv);
 }
 
-static int plan_limits(const struct policy *policy, struct prepared *x, struct error *e) {
+static int plan_limits(const struct policy *policy, const char *mountinfo, struct prepared *x, struct error *e) {
         struct plan *p = x->plan;
         struct plan_limits *l = &p->limits;
         uint64_t ram = host_memory();
         int r;
 
         l->want = policy->limits;
-        if ((r = cgroup_find(&x->layout)) < 0)
+        if ((r = cgroup_find_in(mountinfo, &x->layout)) < 0)
                 return error_errno(e, r, "the control groups of this host cannot be read");
         unsigned v2 = x->layout.v2.base ? x->layout.v2.have : 0, v1 = 0;
         for (unsigned i = 0; i < CGROUP_N; i++)
@@ -440,6 +441,7 @@ static const char *user_name(const struct plan *p, char *buf, size_t size) {
 
 int prepare(const struct run_options *o, struct prepared *ret, struct error *e) {
         _cleanup_prepared_ struct prepared x = {.id_lock = -EBADF};
+        _cleanup_free_ char *mountinfo = NULL;
         struct stat st;
         char user[256];
         int r;
@@ -459,16 +461,18 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
         p->umask = mask;
         if (!p->id || !p->home || !p->hostname || (o->name && !p->name))
                 return error_set(e, ENOMEM, "out of memory");
+        if ((r = file_read(AT_FDCWD, "/proc/self/mountinfo", MOUNTINFO_TEXT_MAX, &mountinfo, NULL)) < 0)
+                return error_errno(e, r, "/proc/self/mountinfo cannot be read");
         if ((r = check_tier(o->policy, e)) < 0 || (r = check_without(o->policy, e)) < 0 ||
             (r = plan_workspace(o, &x, &st, e)) < 0 || (r = check_own_programs(p, e)) < 0 ||
             (r = host_plan_ids(p, st.st_uid, st.st_gid, &x.id_lock, e)) < 0 || (r = plan_cwd(o, &x, e)) < 0 ||
-            (r = plan_limits(o->policy, &x, e)) < 0)
+            (r = plan_limits(o->policy, mountinfo, &x, e)) < 0)
                 return r;
         for (size_t i = 0; i < o->policy->without.n; i++)
                 if ((r = strlist_add(&p->without, o->policy->without.items[i])) < 0)
                         return error_errno(e, r, "the plan cannot be kept");
         p->landlock_abi = has_without(o->policy, "landlock") ? 0 : landlock_abi();
-        if ((r = host_gather(p, o->policy, &x.host, e)) < 0 || (r = view_plan(p, o->policy, &x.host.view, e)) < 0 ||
+        if ((r = host_gather(p, o->policy, mountinfo, &x.host, e)) < 0 || (r = view_plan(p, o->policy, &x.host.view, e)) < 0 ||
             (r = check_command(o, &x, e)) < 0)
                 return r;
         _cleanup_free_ char *runtime = str_printf("/run/user/%u", (unsigned)p->ids.inner_uid);

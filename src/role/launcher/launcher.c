@@ -189,7 +189,7 @@ static void do_bind(struct launcher *x, const struct plan_op *op, int tree) {
                 set |= MOUNT_ATTR_NODEV;
         if (op->flags & PLAN_READONLY)
                 set |= MOUNT_ATTR_RDONLY;
-        if (!(op->flags & PLAN_DEVICE)) {
+        if (!(op->flags & PLAN_DEVICE)) { /* a device node has nothing beneath it, and must not be nodev */
                 r = mount_attr(tree, op->flags & PLAN_RECURSIVE, set, 0);
                 if (r < 0)
                         fail(x->l, r, "%s cannot be made %s", op->target, op->flags & PLAN_READONLY ? "read-only" : "safe");
