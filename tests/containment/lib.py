@@ -34,6 +34,7 @@ ROOT = os.geteuid() == 0
 HERE = pathlib.Path(__file__).resolve().parent
 LIBC = ctypes.CDLL(None, use_errno=True)
 count = failed = skipped = 0
+CASE_SECONDS = 120
 
 
 def say(text):
@@ -87,13 +88,24 @@ def remove_all(path):
 def cases(*functions):
     """Runs each; an exception is a failure of that one and not the end of the rest."""
     wanted = sys.argv[1:]
+
+    def late(*_):
+        raise TimeoutError("a case took longer than its time")
+
+    signal.signal(signal.SIGALRM, late)
     for f in functions:
         if wanted and f.__name__ not in wanted:
             continue
+        signal.alarm(CASE_SECONDS)
         try:
             f()
         except Exception:  # noqa: BLE001 - a test that broke must be seen as one
             ok(False, f"{f.__name__} ran to its end", traceback.format_exc())
+            for p in Sandbox.live[:]:
+                p.kill()
+                p.wait()
+                Sandbox.live.remove(p)
+        signal.alarm(0)
 
 
 def wait_for(fn, seconds=10, step=0.02):
