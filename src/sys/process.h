@@ -18,6 +18,10 @@ int process_userns(const char *uid_map, const char *gid_map) _must_check_;
 int process_drop_caps(uint64_t caps) _must_check_;
 /* Makes `caps` (bits) survive an exec by a user other than 0: inheritable and ambient. Drops all others. */
 int process_keep_caps(uint64_t caps) _must_check_;
+/* Asks for short turns (0.1 ms) on the CPU, inherited by children: a task with short turns is run sooner when it wakes
+ * among busy ones, which is what a process that starts and stops others needs (since Linux 6.12; before, it does nothing).
+ * It gets no larger share. */
+void process_short_turns(void);
 /* Sends a signal through a pidfd. */
 int process_signal(int pidfd, int sig) _must_check_;
 

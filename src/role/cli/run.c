@@ -21,6 +21,7 @@
 #include "svc/shadow.h"
 #include "svc/state.h"
 #include "sys/cgroup.h"
+#include "sys/process.h"
 
 /* belljar-init stands beside belljar (build tree) or in ../libexec/belljar (installed). Executed by its fd, so that
  * nothing is looked up once the namespaces are made. */
@@ -329,6 +330,7 @@ int command_run(int argc, char **argv) {
         struct error e = {};
         int status = EXIT_BELLJAR;
 
+        process_short_turns();
         if (run_options_parse(&o, argc, argv, &e) < 0 || prepare(&o, &x, &e) < 0)
                 goto fail;
         if (o.dry_run) {

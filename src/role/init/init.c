@@ -205,6 +205,23 @@ static void enter_inner_namespace(int to, int from) {
         }
 }
 
+/* The short turns of Belljar's own processes (process_short_turns) are not for the command. */
+static void usual_turns(void) {
+        struct {
+                uint32_t size, policy;
+                uint64_t flags;
+                int32_t nice;
+                uint32_t priority;
+                uint64_t runtime, deadline, period;
+        } a = {.size = sizeof(a)};
+        /* getpriority(2), the system call: 20 - nice. */
+        long p = sc(__NR_getpriority, 0, 0);
+        if (p > 0) {
+                a.nice = (int32_t)(20 - p);
+                sc(__NR_sched_setattr, 0, &a, 0);
+        }
+}
+
 static void payload(char **argv, char **envp, int to, int from) {
         long r;
         int landlock = 0;
@@ -233,6 +250,7 @@ static void payload(char **argv, char **envp, int to, int from) {
                 if (config.rlimits[i].set && (r = sc(__NR_prlimit64, 0, config.rlimits[i].resource, &l, 0)) < 0)
                         fail("a resource limit cannot be set", r);
         }
+        usual_turns();
         enter_inner_namespace(to, from);
         if ((r = sc(__NR_chdir, config.cwd)) < 0)
                 fail("the working directory cannot be entered", r);
