@@ -39,6 +39,7 @@ enum run_end {
         END_HOST,    /* the host ran short of memory and no cgroup bounds this sandbox */
         END_CALLER,  /* the command line went away or asked for it */
         END_FAILED,  /* Belljar's own failure */
+        END_LOST,    /* init ended without a report: killed from outside */
         END_NOEXEC,  /* the command could not be executed: status is its errno */
 };
 struct run_result {

@@ -159,6 +159,13 @@ int state_reclaim(struct state *s) {
                 if (any && !left)
                         (void)!state_write_groups(s, "");
         }
+        /* One that never began and changed nothing is no record of anything. */
+        json_t *plan = NULL;
+        if (state_read(s, "plan.json", &plan) < 0 && !state_changed(s) && !state_has_groups(s)) {
+                (void)!state_remove_dir(s, NULL);
+                return 0;
+        }
+        json_decref(plan);
         if (!has_ended(s)) {
                 struct json j;
                 state_json_begin(s, &j);

@@ -172,8 +172,10 @@ static int make_new(int root, const char *id, struct state *ret) {
         snprintf(path, sizeof(path), "sandboxes/%s", id);
         if (mkdirat(root, path, 0700) < 0)
                 return -errno;
-        if ((r = state_open_in(root, "sandboxes", id, &s)) < 0)
+        if ((r = state_open_in(root, "sandboxes", id, &s)) < 0) {
+                (void)unlinkat(root, path, AT_REMOVEDIR);
                 return r;
+        }
         /* Somebody who lists sandboxes may look at it between these two lines, hold the lock for a moment, and take it for
          * the remains of a crash. */
         if (flock(s.dir, LOCK_EX) < 0 || (unlinkat(s.dir, "ended.json", 0) < 0 && errno != ENOENT) ||
@@ -301,8 +303,7 @@ int state_remove_dir(struct state *s, struct error *e) {
         return r == -ENOENT ? 0 : r;
 }
 
-/* Some control group could not be removed: the record of it must not be taken over. */
-static bool has_groups(const struct state *s) {
+bool state_has_groups(const struct state *s) {
         _cleanup_free_ char *text = NULL;
         return file_read(s->dir, "cgroup", 64u << 10, &text, NULL) == 0 && text[strspn(text, "\n")];
 }
@@ -313,7 +314,7 @@ void state_release(struct state *s, bool forget, bool remove) {
         /* The supervisor holds the lock; whoever else comes here takes it. */
         if (flock(s->dir, LOCK_EX | LOCK_NB) < 0 || (mkdirat(s->dir, "upper", 0700) < 0 && errno != EEXIST))
                 return;
-        if (has_groups(s))
+        if (state_has_groups(s)) /* the record of a group that could not be removed must not be taken over */
                 return;
         if (remove || state_changed(s) || count_unchanged(s->root) >= (int)UNCHANGED_MAX) {
                 (void)!state_remove_dir(s, NULL);

@@ -48,6 +48,8 @@ int state_write(const struct state *s, const char *name, struct json *j) _must_c
 
 /* Records the control groups, before they are made; "" when they are gone. */
 int state_write_groups(const struct state *s, const char *paths) _must_check_;
+/* True when some are on record. */
+bool state_has_groups(const struct state *s);
 
 /* True when something stands in its upper layer. */
 bool state_changed(const struct state *s);

@@ -86,8 +86,11 @@ static int set_caps(uint64_t caps, uint64_t inheritable) {
                  .inheritable = (uint32_t)(inheritable >> 32)},
         };
         for (int c = 0; c < 64; c++)
-                if (!(caps >> c & 1) && prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0 && errno == EINVAL)
-                        break; /* past the kernel's last */
+                if (!(caps >> c & 1) && prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0) {
+                        if (errno == EINVAL)
+                                break; /* past the kernel's last */
+                        return -errno;
+                }
         if (syscall(SYS_capset, &h, d) < 0 || prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
                 return -errno;
         return 0;

@@ -57,8 +57,11 @@ static json_t *describe(int root, const char *id, bool *ret_alive) {
         *ret_alive = state_alive(&s);
         if (!*ret_alive && state_reclaim(&s) < 0)
                 return NULL;
-        if (state_read(&s, "plan.json", &plan) < 0)
+        if (state_read(&s, "plan.json", &plan) < 0) {
+                if (!*ret_alive && !state_changed(&s))
+                        return NULL; /* gone with the words above, or an empty one kept for the next run */
                 plan = json_object();
+        }
         status = state_status(&s);
         _cleanup_strbuf_ struct strbuf cmd = {};
         size_t i;

@@ -26,8 +26,13 @@ static bool asks_for_help(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-        if (sanitize_fds() < 0)
+        int r = sanitize_fds();
+        if (r < 0) {
+                struct error e = {};
+                error_errno(&e, r, "the file descriptors of this process cannot be put in order");
+                error_print(&e);
                 return EXIT_BELLJAR;
+        }
         tool_argv = argv;
         if (argc > 1 && streq(argv[1], "run") && !asks_for_help(argc, argv))
                 return command_run(argc - 1, argv + 1);

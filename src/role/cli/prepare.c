@@ -357,6 +357,8 @@ static int plan_limits(const struct policy *policy, const char *mountinfo, struc
         uint64_t ram = host_memory();
         int r;
 
+        if (ram == 0)
+                return error_set(e, EIO, "the size of this host's memory cannot be read");
         l->want = policy->limits;
         if ((r = cgroup_find_in(mountinfo, &x->layout)) < 0)
                 return error_errno(e, r, "the control groups of this host cannot be read");
@@ -365,7 +367,7 @@ static int plan_limits(const struct policy *policy, const char *mountinfo, struc
                 if (x->layout.v1[i].base)
                         v1 |= CGROUP_BIT(i);
         enter_scope(l, v2);
-        if (l->want.memory.origin == LIMIT_NONE && ram)
+        if (l->want.memory.origin == LIMIT_NONE)
                 l->want.memory = (struct limit){ram / 4 * 3, LIMIT_DEFAULT};
         if (v2 & CGROUP_BIT(CGROUP_MEMORY))
                 l->memory = MEANS_CGROUP2;

@@ -113,12 +113,14 @@ static void drop_capabilities(uint64_t keep) {
                 {.effective = (uint32_t)keep, .permitted = (uint32_t)keep},
                 {.effective = (uint32_t)(keep >> 32), .permitted = (uint32_t)(keep >> 32)},
         };
-        for (int c = 0; c < 64; c++)
-                if (!(keep >> c & 1) && sc(__NR_prctl, PR_CAPBSET_DROP, c, 0, 0, 0) == -EINVAL)
-                        break; /* past the kernel's last capability */
-        sc(__NR_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-        long r = sc(__NR_capset, &h, d);
-        if (r < 0)
+        long r = 0;
+        for (int c = 0; c < 64 && r == 0; c++)
+                if (!(keep >> c & 1))
+                        r = sc(__NR_prctl, PR_CAPBSET_DROP, c, 0, 0, 0);
+        if (r == -EINVAL) /* past the kernel's last capability */
+                r = 0;
+        if (r < 0 || (r = sc(__NR_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)) < 0 ||
+            (r = sc(__NR_capset, &h, d)) < 0)
                 fail("the capabilities cannot be dropped", r);
 }
 
@@ -199,9 +201,11 @@ static void enter_inner_namespace(int to, int from) {
                     (r = write_file("/proc/self/gid_map", config.gid_map)) < 0)
                         fail("the inner user namespace cannot be mapped", r);
         } else {
-                sc(__NR_write, to, &byte, 1);
-                if (sc(__NR_read, from, &byte, 1) != 1)
-                        quit(125); /* init has said why */
+                r = sc(__NR_write, to, &byte, 1);
+                if (r == 1)
+                        r = sc(__NR_read, from, &byte, 1);
+                if (r != 1) /* init has said why, if it could */
+                        fail("the inner user namespace was not mapped", r < 0 ? r : -EPIPE);
         }
 }
 
@@ -222,11 +226,14 @@ static void usual_turns(void) {
         }
 }
 
-static void payload(char **argv, char **envp, int to, int from) {
+static void payload(char **argv, char **envp, const int up[2], const int down[2]) {
         long r;
         int landlock = 0;
         uint64_t none = 0;
 
+        /* init's ends: while they were open here, too, neither would see the other's end. */
+        sc(__NR_close, up[0]);
+        sc(__NR_close, down[1]);
         if (config.tty_fd >= 0) {
                 /* The first job of a terminal session whose leader is init: in its own process group, which is not
                  * orphaned, so that ^Z stops it as under a shell. */
@@ -251,7 +258,7 @@ static void payload(char **argv, char **envp, int to, int from) {
                         fail("a resource limit cannot be set", r);
         }
         usual_turns();
-        enter_inner_namespace(to, from);
+        enter_inner_namespace(up[1], down[0]);
         if ((r = sc(__NR_chdir, config.cwd)) < 0)
                 fail("the working directory cannot be entered", r);
         sc(__NR_umask, config.umask);
@@ -311,13 +318,18 @@ static long start(char **argv, char **envp) {
         if (pid < 0)
                 fail("a process cannot be made", pid);
         if (pid == 0)
-                payload(argv, envp, up[1], down[0]);
+                payload(argv, envp, up, down);
         sc(__NR_close, up[1]);
         sc(__NR_close, down[0]);
-        if (!config.setgroups_deny && sc(__NR_read, up[0], &byte, 1) == 1) {
-                write_inner_maps(pid);
-                drop_capabilities(1ull << CAP_KILL); /* before the command runs: to signal it, nothing else */
-                sc(__NR_write, down[1], &byte, 1);
+        if (!config.setgroups_deny) {
+                r = sc(__NR_read, up[0], &byte, 1);
+                if (r == 1) {
+                        write_inner_maps(pid);
+                        drop_capabilities(1ull << CAP_KILL); /* before the command runs: to signal it, nothing else */
+                        r = sc(__NR_write, down[1], &byte, 1);
+                }
+                if (r != 1) /* also where the other has said why, and ended */
+                        fail("the command's process does not get ready", r < 0 ? r : -EPIPE);
         }
         sc(__NR_close, up[0]);
         sc(__NR_close, down[1]);

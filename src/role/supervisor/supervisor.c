@@ -607,7 +607,7 @@ static const char *end_name(uint32_t end) {
         static const char *const names[] = {
                 [END_EXIT] = "exit", [END_TIME] = "time", [END_IDLE] = "idle", [END_MEMORY] = "memory", [END_DISK] = "disk",
                 [END_OUTPUT] = "output", [END_HOST] = "host-memory", [END_CALLER] = "caller", [END_FAILED] = "failed",
-                [END_NOEXEC] = "not-executed",
+                [END_LOST] = "lost", [END_NOEXEC] = "not-executed",
         };
         return end < ELEMENTSOF(names) ? names[end] : "?";
 }
@@ -627,10 +627,10 @@ static void fill_result(struct supervisor *x) {
         struct rusage ru;
 
         if (!x->ended) /* init was killed from outside, or by the kernel */
-                end_with(x, x->running ? END_EXIT : END_FAILED, x->running ? SIGKILL : 0);
+                end_with(x, x->running ? END_LOST : END_FAILED, 0);
         if (x->s->cgroup) {
                 cgroup_stats(x->s->cgroup, &cs);
-                if (cs.oom_kills && x->result.end == END_EXIT)
+                if (cs.oom_kills && (x->result.end == END_EXIT || x->result.end == END_LOST))
                         x->result.end = END_MEMORY;
         }
         getrusage(RUSAGE_CHILDREN, &ru);
