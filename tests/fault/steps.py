@@ -27,7 +27,7 @@ TRACESYSGOOD, TRACEFORK, TRACEVFORK, TRACECLONE, TRACEEXEC = 1, 2, 4, 8, 16
 EVENT_FORK, EVENT_VFORK, EVENT_CLONE, EVENT_EXEC, EVENT_STOP = 1, 2, 3, 4, 128
 WALL = 0x40000000
 X86_64 = platform.machine() == "x86_64"
-ORIG_RAX, RAX = 8 * 15, 8 * 10
+ORIG_RAX, RAX, RDI = 8 * 15, 8 * 10, 8 * 14
 
 
 def ptrace(request, pid, addr=0, data=0):
@@ -63,10 +63,13 @@ class Hang(Exception):
 
 
 class Steps:
-    def __init__(self, argv, env, cwd, at=None, do=None, out=None, err=None, limit=20.0, count=False, until=None):
+    def __init__(self, argv, env, cwd, at=None, do=None, out=None, err=None, limit=20.0, count=False,
+                 before_exec=False, when=None):
         self.argv, self.env, self.cwd, self.at, self.do, self.limit = argv, env, cwd, at, do, limit
         self.out, self.err = out, err
-        self.count, self.until = count, until
+        self.count = count
+        self.when = when                # (number, first argument) -> bool: else the next call that is so
+        self.before_exec = before_exec  # the payload is stepped until it becomes the command
         self.roles, self.parents, self.alive, self.inside = {}, {}, set(), {}
         self.counts, self.status, self.done_at, self.failing, self.syscall = {}, None, None, None, None
         self.early = set()
@@ -143,9 +146,9 @@ class Steps:
         role = self.roles[pid]
         n = self.counts[role] = self.counts.get(role, 0) + 1
         if self.count and X86_64:
-            self.names.append((role, n, ptrace(PEEKUSER, pid, ORIG_RAX)))
+            self.names.append((role, n, ptrace(PEEKUSER, pid, ORIG_RAX), ptrace(PEEKUSER, pid, RDI)))
         if self.at and self.done_at is None and role == self.at[0] and n >= self.at[1] and \
-                (self.until is None or self.until(self, pid)):
+                (self.when is None or self.when(ptrace(PEEKUSER, pid, ORIG_RAX), ptrace(PEEKUSER, pid, RDI))):
             self.done_at = time.monotonic()
             self.do(self, pid)
 
@@ -165,6 +168,8 @@ class Steps:
             self.resume(pid)
         elif event == EVENT_EXEC:
             self.started = True
+            if self.before_exec and self.roles.get(pid) == "payload":
+                self.stepping.discard("payload")
             self.inside[pid] = True     # of execve itself: its exit follows where it is stepped
             if pid == self.cli and not self.counts:
                 self.inside[pid] = False if "cli" not in self.stepping else True
