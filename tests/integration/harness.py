@@ -183,17 +183,12 @@ def tree_hash(root):
 
 
 def remove(path):
-    def unlock(function, name, _):
-        try:
-            os.chmod(os.path.dirname(name), 0o700)
-            if os.path.islink(name) or not os.path.isdir(name):
-                os.unlink(name)
-            else:
-                os.chmod(name, 0o700)
-                shutil.rmtree(name)
-        except OSError as e:
-            note(f"{name} cannot be removed: {e}")
-    shutil.rmtree(path, onerror=unlock)
+    """Also what an overlay keeps in folders of mode 000."""
+    for folder, dirs, _ in os.walk(path):
+        for name in dirs:
+            if not os.path.islink(os.path.join(folder, name)):
+                os.chmod(os.path.join(folder, name), 0o700)
+    shutil.rmtree(path, onerror=lambda _, name, why: note(f"{name} cannot be removed: {why[1]}"))
 
 
 def main():
