@@ -21,8 +21,7 @@ enum plan_op_kind {
         OP_PROC,
         OP_SYSFS,
         OP_DEVPTS,
-        OP_MASK,     /* cover what `target` shows with an empty file or (mode S_IFDIR, a guess) directory; nothing there
-                        is no error */
+        OP_MASK,     /* cover what `target` shows with an empty file or directory; nothing there is no error */
         OP_READONLY, /* attach `target` once more onto itself, read-only */
         /* In layer `layer`, beneath its root: */
         OP_LAYER_DIR,     /* a directory that looks like the host's (mode; owner is the sandbox's) */

@@ -3,7 +3,6 @@
  * logs, spools and other users' files need a `read:` of the policy. Pure; called once for a run. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/use.h"
 #include "model/plan.h"
@@ -28,14 +27,10 @@ static const char *const etc_hidden[] = {
 /* Beneath /proc: kernel memory, addresses, logs, keys, devices and switches that a fresh instance shows or offers to
  * everybody. What the kernel gives to the host's root only (timer_list, vmallocinfo, slabinfo, iomem, ...) is not
  * repeated here: no process of a sandbox has that uid. */
-static const struct {
-        const char *path;
-        bool dir; /* as it usually is: saves a look */
-} kernel_masked[] = {
-        {"/proc/kcore", false}, {"/proc/kallsyms", false}, {"/proc/kmsg", false}, {"/proc/keys", false},
-        {"/proc/sysrq-trigger", false}, {"/proc/interrupts", false}, {"/proc/modules", false}, {"/proc/acpi", true},
-        {"/proc/scsi", true}, {"/proc/asound", true}, {"/proc/irq", true}, {"/proc/bus", true}, {"/proc/fs", true},
-        {"/proc/driver", true}, {"/sys/firmware", true}, {"/sys/kernel", true},
+static const char *const kernel_masked[] = {
+        "/proc/kcore", "/proc/kallsyms", "/proc/kmsg", "/proc/keys", "/proc/sysrq-trigger", "/proc/interrupts",
+        "/proc/modules", "/proc/acpi", "/proc/scsi", "/proc/asound", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/driver",
+        "/sys/firmware", "/sys/kernel",
 };
 
 static bool has_mount_beneath(const struct view_facts *f, const char *dir) {
@@ -192,8 +187,8 @@ static int add_kernel(struct plan *p, const struct view_facts *f) {
             (f->sysfs && (r = plan_add(p, OP_SYSFS, "/sys", NULL, PLAN_READONLY, 0, 0)) < 0))
                 return r;
         for (size_t i = 0; i < ELEMENTSOF(kernel_masked); i++)
-                if ((f->sysfs || !str_after(kernel_masked[i].path, "/sys/")) &&
-                    (r = plan_add(p, OP_MASK, kernel_masked[i].path, NULL, 0, kernel_masked[i].dir ? S_IFDIR : 0, 0)) < 0)
+                if ((f->sysfs || !str_after(kernel_masked[i], "/sys/")) &&
+                    (r = plan_add(p, OP_MASK, kernel_masked[i], NULL, 0, 0, 0)) < 0)
                         return r;
         return 0;
 }

@@ -1,35 +1,47 @@
 /* Writing JSON, see json.h. */
-#include <stdio.h>
+#include <string.h>
 
 #include "base/utf8.h"
 #include "proto/json.h"
 
+/* Runs of plain characters are added as one: most text has nothing else. */
 static void quoted(struct json *j, const char *s) {
-        strbuf_puts(&j->text, "\"");
-        for (const char *p = s, *end = s + strlen(s); p < end;) {
-                uint32_t cp;
-                size_t n = utf8_decode(p, (size_t)(end - p), &cp);
-                if (n == 0) {
+        const char *end = s + strlen(s), *run = s;
+
+        strbuf_add(&j->text, "\"", 1);
+        for (const char *p = s; p < end;) {
+                uint32_t cp = (unsigned char)*p;
+                size_t n = cp < 0x80 ? 1 : utf8_decode(p, (size_t)(end - p), &cp);
+                if (n > 0 && cp >= 0x20 && cp != '"' && cp != '\\' && cp != 0x7f) {
+                        p += n;
+                        continue;
+                }
+                strbuf_add(&j->text, run, (size_t)(p - run));
+                if (n == 0)
                         strbuf_printf(&j->text, "\\\\x%02x", (unsigned char)*p);
-                        n = 1;
-                } else if (cp < 0x20 || cp == '"' || cp == '\\' || cp == 0x7f)
-                        strbuf_printf(&j->text, "\\u%04x", (unsigned)cp);
                 else
-                        strbuf_add(&j->text, p, n);
-                p += n;
+                        strbuf_printf(&j->text, "\\u%04x", (unsigned)cp);
+                p += n ? n : 1;
+                run = p;
         }
-        strbuf_puts(&j->text, "\"");
+        strbuf_add(&j->text, run, (size_t)(end - run));
+        strbuf_add(&j->text, "\"", 1);
+}
+
+static void new_line(struct json *j) {
+        static const char blank[] = "\n                ";
+        strbuf_add(&j->text, blank, MIN(1 + (size_t)j->depth, sizeof(blank) - 1));
 }
 
 static void item(struct json *j, const char *key) {
         if (!j->first)
-                strbuf_puts(&j->text, ",");
+                strbuf_add(&j->text, ",", 1);
         if (j->depth > 0)
-                strbuf_printf(&j->text, "\n%*s", (int)j->depth, "");
+                new_line(j);
         j->first = false;
         if (key) {
                 quoted(j, key);
-                strbuf_puts(&j->text, ": ");
+                strbuf_add(&j->text, ": ", 2);
         }
 }
 
@@ -45,7 +57,7 @@ void json_begin(struct json *j, const char *key, char bracket) {
 void json_end(struct json *j, char bracket) {
         j->depth--;
         if (!j->first)
-                strbuf_printf(&j->text, "\n%*s", (int)j->depth, "");
+                new_line(j);
         strbuf_add(&j->text, &bracket, 1);
         j->first = false;
         if (j->depth == 0)

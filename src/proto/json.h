@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 
-/* Text grows in `text`; errors (memory) are kept in text.failed. Indented by one space a level. */
+/* Text grows in `text`; errors (memory) are kept in text.failed. Indented by one space a level, up to 16. */
 struct json {
         struct strbuf text;
         unsigned depth;

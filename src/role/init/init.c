@@ -143,7 +143,8 @@ static void read_back(struct init_readback *rb, int landlock) {
                         break;
                 if (b == 1)
                         rb->cap_bounding |= 1ull << c;
-                if (sc(__NR_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, c, 0, 0) == 1)
+                /* Ambient capabilities are permitted ones (capabilities(7)). */
+                if (rb->cap_permitted && sc(__NR_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, c, 0, 0) == 1)
                         rb->cap_ambient |= 1ull << c;
         }
 }

@@ -117,19 +117,17 @@ static int make_parents(int dirfd, const char *path, bool dir) {
         return 0;
 }
 
-/* Attaches at a target of the new root, which is made where it is missing. */
-static void attach(const struct launcher *x, int fd, const char *target) {
+/* Attaches at a target of the new root, which is made where it is missing. move_mount follows no link in the last part
+ * (MOVE_MOUNT_T_SYMLINKS is not set). */
+static void attach(const struct launcher *x, int fd, const char *target, bool dir) {
         const char *rel = target[1] ? target + 1 : ".";
-        struct stat st;
+        /* Most targets are missing; one that cannot be made may be there. */
+        bool made = (dir ? mkdirat(x->root, rel, 0755) : mknodat(x->root, rel, S_IFREG | 0644, 0)) == 0;
         int r = mount_attach(fd, x->root, rel);
 
-        /* move_mount follows no link in its last part here (MOVE_MOUNT_T_SYMLINKS is not set). */
-
-        if (r == -ENOENT) {
-                if (fstat(fd, &st) < 0)
-                        fail(x->l, errno, "%s cannot be looked at", target);
-                r = make_parents(x->root, rel, S_ISDIR(st.st_mode));
-                if (r == 0 && !S_ISDIR(st.st_mode) && mknodat(x->root, rel, S_IFREG | 0644, 0) < 0 && errno != EEXIST)
+        if (r == -ENOENT && !made) {
+                r = make_parents(x->root, rel, dir);
+                if (r == 0 && !dir && mknodat(x->root, rel, S_IFREG | 0644, 0) < 0)
                         r = -errno;
                 if (r == 0)
                         r = mount_attach(fd, x->root, rel);
@@ -194,7 +192,10 @@ static void do_bind(struct launcher *x, const struct plan_op *op, int tree) {
                 if (r < 0)
                         fail(x->l, r, "%s cannot be made %s", op->target, op->flags & PLAN_READONLY ? "read-only" : "safe");
         }
-        attach(x, tree, op->target);
+        struct stat st = {.st_mode = S_IFCHR};
+        if (!(op->flags & PLAN_DEVICE) && fstat(tree, &st) < 0)
+                fail(x->l, errno, "%s cannot be looked at", op->target);
+        attach(x, tree, op->target, S_ISDIR(st.st_mode));
 }
 
 static void do_overlay(struct launcher *x, const struct plan_op *op, int tree, size_t i) {
@@ -231,7 +232,7 @@ static void do_overlay(struct launcher *x, const struct plan_op *op, int tree, s
                              op->source, why[0] ? ": " : "", why);
                 fail(x->l, fd, "no overlay can be mounted over %s%s%s", op->source, why[0] ? ": " : "", why);
         }
-        attach(x, fd, op->target);
+        attach(x, fd, op->target, true);
         close(fd);
 }
 
@@ -246,32 +247,24 @@ static void do_scratch(struct launcher *x, const struct plan_op *op) {
         fd = mount_clone(x->scratch, name, false);
         if (fd < 0)
                 fail(x->l, fd, "%s cannot be made", op->target);
-        attach(x, fd, op->target);
+        attach(x, fd, op->target, true);
         close(fd);
-}
-
-static int mask(const struct launcher *x, const char *rel, bool dir) {
-        int fd = mount_clone(AT_FDCWD, dir ? STAGE "/e/d" : STAGE "/e/f", false);
-        int r = fd < 0 ? fd : mount_attach(fd, x->root, rel);
-        fd_close(fd);
-        return r;
 }
 
 static void do_mask(const struct launcher *x, const struct plan_op *op) {
         struct stat st;
-        bool dir = S_ISDIR(op->mode);
-        int r = mask(x, op->target + 1, dir);
 
-        /* The kernel tells a file from a directory: ENOTDIR where the guess was wrong, EINVAL for a link. */
-        if (r == -ENOTDIR || r == -EINVAL) {
-                if (fstatat(x->root, op->target + 1, &st, AT_SYMLINK_NOFOLLOW) < 0)
-                        r = -errno;
-                else if (S_ISLNK(st.st_mode))
-                        return; /* where it leads is covered under its own name */
-                else
-                        r = mask(x, op->target + 1, S_ISDIR(st.st_mode));
+        /* Looked at first: letting go of a tree that found no place costs an RCU grace period. */
+        if (fstatat(x->root, op->target + 1, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+                if (errno == ENOENT || errno == ENOTDIR || errno == EACCES)
+                        return;
+                fail(x->l, errno, "%s cannot be looked at", op->target);
         }
-        if (r < 0 && r != -ENOENT && r != -EACCES)
+        if (S_ISLNK(st.st_mode))
+                return; /* where it leads is covered under its own name */
+        _cleanup_fd_ int fd = mount_clone(AT_FDCWD, S_ISDIR(st.st_mode) ? STAGE "/e/d" : STAGE "/e/f", false);
+        int r = fd < 0 ? fd : mount_attach(fd, x->root, op->target + 1);
+        if (r < 0)
                 fail(x->l, r, "%s cannot be covered", op->target);
 }
 
@@ -300,7 +293,7 @@ static void do_new(struct launcher *x, const struct plan_op *op) {
                      "start the container with --security-opt systempaths=unconfined (docker) or --security-opt unmask=ALL (podman)");
         if (fd < 0)
                 fail(x->l, fd, "%s cannot be mounted at %s%s%s", type, op->target, why[0] ? ": " : "", why);
-        attach(x, fd, op->target);
+        attach(x, fd, op->target, true);
         close(fd);
 }
 

@@ -1,0 +1,54 @@
+#include "model/environment.h"
+#include "tap.h"
+
+static char *const caller[] = {
+        (char *)"PATH=/bin", (char *)"TERM=xterm", (char *)"LC_ALL=C", (char *)"GITHUB_TOKEN=ghp_x", (char *)"SSH_AUTH_SOCK=/run/s",
+        (char *)"HTTPS_PROXY=http://p", (char *)"HOME=/root", (char *)"PATHS=1", (char *)"LC_=2", (char *)"TERMINFO=/x", NULL,
+};
+
+static bool has(const struct strlist *l, const char *s) { return strlist_has(l, s); }
+static bool has_name(const struct strlist *l, const char *name) {
+        for (size_t i = 0; i < l->n; i++)
+                if (strncmp(l->items[i], name, strlen(name)) == 0 && l->items[i][strlen(name)] == '=')
+                        return true;
+        return false;
+}
+
+TEST(allow_list) {
+        struct policy *p = policy_new();
+        struct strlist l = {};
+        struct error e = {};
+        check(environment_plan(&l, caller, p, "/home/u", "u", "/run/user/1", &e) == 0);
+        check(has(&l, "PATH=/bin") && has(&l, "TERM=xterm") && has(&l, "LC_ALL=C"));
+        check(has(&l, "HOME=/home/u") && has(&l, "USER=u") && has(&l, "XDG_RUNTIME_DIR=/run/user/1"));
+        check(!has_name(&l, "GITHUB_TOKEN") && !has_name(&l, "SSH_AUTH_SOCK") && !has_name(&l, "HTTPS_PROXY"));
+        check(!has_name(&l, "PATHS") && !has_name(&l, "TERMINFO"));
+        strlist_clear(&l);
+        policy_free(p);
+}
+
+TEST(rules) {
+        struct policy *p = policy_new();
+        struct strlist l = {};
+        struct error e = {};
+        check(policy_add_env(p, "GITHUB_TOKEN", &e) == 0 && policy_add_env(p, "HOME=/x", &e) == 0 && policy_add_env(p, "A=", &e) == 0);
+        check(environment_plan(&l, caller, p, "/home/u", "u", "/r", &e) == 0);
+        check(has(&l, "GITHUB_TOKEN=ghp_x") && has(&l, "HOME=/x") && !has(&l, "HOME=/home/u") && has(&l, "A="));
+        strlist_clear(&l);
+        check(policy_add_env(p, "MISSING", &e) == 0);
+        check(environment_plan(&l, caller, p, "/home/u", "u", "/r", &e) < 0 && strstr(e.msg, "MISSING"));
+        strlist_clear(&l);
+        policy_free(p);
+}
+
+TEST(no_path) {
+        char *const none[] = {NULL};
+        struct policy *p = policy_new();
+        struct strlist l = {};
+        struct error e = {};
+        check(environment_plan(&l, none, p, "/h", "u", "/r", &e) == 0 && has_name(&l, "PATH"));
+        strlist_clear(&l);
+        policy_free(p);
+}
+
+TAP_MAIN

@@ -1,0 +1,170 @@
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "svc/state-read.h"
+#include "tap.h"
+
+/* A state directory of the test's own. */
+static int open_root(void) {
+        static char dir[] = "/tmp/test-state-XXXXXX";
+        struct error e = {};
+        int root = -1;
+        check(mkdtemp(dir));
+        setenv("XDG_STATE_HOME", dir, 1);
+        check(state_open_root(true, &root, &e) == 0);
+        return root;
+}
+
+static struct state make(int root) {
+        struct state s = STATE_NONE;
+        struct error e = {};
+        check(state_create(root, 0755, getuid(), getgid(), &s, &e) == 0);
+        return s;
+}
+
+static void write_plan(const struct state *s, const char *name, const char *cwd) {
+        struct json j;
+        state_json_begin(s, &j);
+        json_str(&j, "name", name);
+        json_str(&j, "started_in", cwd);
+        json_end(&j, '}');
+        check(state_write(s, "plan.json", &j) == 0);
+}
+
+static void write_end(const struct state *s) {
+        struct json j;
+        state_json_begin(s, &j);
+        json_str(&j, "end", "exit");
+        json_end(&j, '}');
+        check(state_write(s, "ended.json", &j) == 0);
+}
+
+TEST(find) {
+        int root = open_root();
+        struct error e = {};
+        struct state a = make(root), b = make(root), f = STATE_NONE;
+        write_plan(&a, "one", "/x");
+        usleep(20000);
+        write_plan(&b, "two", "/y");
+        check(state_find(root, a.id, NULL, false, &f, &e) == 0 && streq(f.id, a.id));
+        state_close(&f);
+        check(state_find(root, "two", NULL, false, &f, &e) == 0 && streq(f.id, b.id));
+        state_close(&f);
+        check(state_find(root, NULL, "/x", false, &f, &e) == 0 && streq(f.id, a.id));
+        state_close(&f);
+        check(state_find(root, NULL, "/x", true, &f, &e) == 0 && streq(f.id, b.id));
+        state_close(&f);
+        check(state_find(root, NULL, "/z", false, &f, &e) < 0 && e.fix[0]);
+        check(state_find(root, "nothing", NULL, false, &f, &e) == -ENOENT);
+        check(state_find(root, "../../etc", NULL, false, &f, &e) == -ENOENT);
+        state_close(&a);
+        state_close(&b);
+        close(root);
+}
+
+TEST(lock_and_end) {
+        int root = open_root();
+        struct error e = {};
+        struct state a = make(root), f = STATE_NONE;
+        write_plan(&a, NULL, "/x");
+        check(state_find(root, a.id, NULL, false, &f, &e) == 0);
+        check(state_alive(&f) && state_reclaim(&f) == -EBUSY && state_remove(&f, &e) == -EBUSY);
+        write_end(&a);
+        check(!state_alive(&f)); /* although the lock is still held */
+        state_close(&a);
+        check(!state_alive(&f) && state_remove(&f, &e) == 0);
+        state_close(&f);
+        struct strlist l = {};
+        check(state_list(root, &l) == 0 && l.n == 0);
+        close(root);
+}
+
+TEST(crash_is_marked) {
+        int root = open_root();
+        struct error e = {};
+        struct state a = make(root), f = STATE_NONE;
+        char *id = strdup(a.id);
+        write_plan(&a, NULL, "/x");
+        check(state_write_groups(&a, "/nonexistent/belljar-test\n") == 0);
+        state_close(&a); /* the supervisor is gone */
+        check(state_find(root, id, NULL, false, &f, &e) == 0 && !state_alive(&f));
+        check(state_has_groups(&f) && state_reclaim(&f) == 0 && !state_has_groups(&f));
+        json_t *st = state_status(&f);
+        check_streq(json_string_value(json_object_get(st, "end")), "crashed");
+        json_decref(st);
+        state_close(&f);
+        free(id);
+        close(root);
+}
+
+TEST(take_over) {
+        int root = open_root();
+        struct strlist ids = {};
+        struct stat before, after;
+        /* Fill the records; the oldest is taken over next. */
+        char *oldest = NULL;
+        for (int i = 0; i < 12; i++) {
+                struct state s = make(root);
+                write_plan(&s, i ? "later" : "first", "/x");
+                write_end(&s);
+                if (!oldest) {
+                        oldest = strdup(s.id);
+                        check(fstat(s.dir, &before) == 0);
+                }
+                state_release(&s, false, false);
+                state_close(&s);
+                usleep(3000);
+        }
+        struct state n = make(root), f = STATE_NONE;
+        struct error e = {};
+        check(fstat(n.dir, &after) == 0 && after.st_ino == before.st_ino && !streq(n.id, oldest));
+        check(state_find(root, oldest, NULL, false, &f, &e) == -ENOENT); /* it goes by the new id only */
+        json_t *j = NULL;
+        check(state_read(&n, "plan.json", &j) == -ENOENT); /* what it was before counts as missing */
+        check(state_alive(&n) || true);
+        write_plan(&n, "x", "/y"); /* shorter than before: filled up */
+        check(state_read(&n, "plan.json", &j) == 0);
+        json_decref(j);
+        check(state_list(root, &ids) == 0 && ids.n == 12);
+        state_close(&n);
+        free(oldest);
+        close(root);
+}
+
+TEST(changed_is_kept) {
+        int root = open_root();
+        struct state s = make(root);
+        write_plan(&s, NULL, "/x");
+        check(!state_changed(&s));
+        check(mkdirat(s.dir, "upper/d", 0700) == 0 && state_changed(&s));
+        char *id = strdup(s.id);
+        struct strlist ids = {};
+        struct error e = {};
+        struct state f = STATE_NONE;
+        write_end(&s);
+        state_close(&s);
+        check(state_list(root, &ids) == 0 && ids.n == 1 && state_find(root, id, NULL, false, &f, &e) == 0 && state_changed(&f));
+        check(state_remove(&f, &e) == 0);
+        state_close(&f);
+        free(id);
+        close(root);
+}
+
+TEST(half_written) {
+        int root = open_root();
+        struct state s = make(root);
+        json_t *j = NULL;
+        static const char *const bad[] = {"", "{", "{\"id\": \"000000000000\"}", "[]", "{\"id\": 3}", "null"};
+        for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
+                int fd = openat(s.dir, "plan.json", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+                check(fd >= 0 && fd_write_all(fd, bad[i], strlen(bad[i])) == 0);
+                close(fd);
+                check(state_read(&s, "plan.json", &j) == -ENOENT);
+        }
+        state_close(&s);
+        close(root);
+}
+
+TAP_MAIN
