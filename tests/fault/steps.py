@@ -64,11 +64,12 @@ class Hang(Exception):
 
 class Steps:
     def __init__(self, argv, env, cwd, at=None, do=None, out=None, err=None, limit=20.0, count=False,
-                 before_exec=False, when=None):
+                 before_exec=False, when=None, at_exec=None):
         self.argv, self.env, self.cwd, self.at, self.do, self.limit = argv, env, cwd, at, do, limit
         self.out, self.err = out, err
         self.count = count
         self.when = when                # (number, first argument) -> bool: else the next call that is so
+        self.at_exec = at_exec          # called once the payload has become the command, which waits meanwhile
         self.before_exec = before_exec  # the payload is stepped until it becomes the command
         self.roles, self.parents, self.alive, self.inside = {}, {}, set(), {}
         self.counts, self.status, self.done_at, self.failing, self.syscall = {}, None, None, None, None
@@ -168,6 +169,9 @@ class Steps:
             self.resume(pid)
         elif event == EVENT_EXEC:
             self.started = True
+            if self.at_exec and self.roles.get(pid) == "payload":
+                self.at_exec()
+                self.at_exec = None
             if self.before_exec and self.roles.get(pid) == "payload":
                 self.stepping.discard("payload")
             self.inside[pid] = True     # of execve itself: its exit follows where it is stepped
