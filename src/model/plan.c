@@ -52,6 +52,7 @@ void plan_free(struct plan *p) {
         free(p->home);
         free(p->hostname);
         free(p->cgroup);
+        free(p->state);
         free(p->ids.outer_uid_map);
         free(p->ids.outer_gid_map);
         free(p->ids.inner_uid_map);
@@ -196,6 +197,8 @@ void plan_json(const struct plan *p, struct json *j) {
         json_str(j, "name", p->name);
         json_str(j, "tier", tier_name(p->tier));
         json_str(j, "workspace", p->workspace);
+        if (p->workspace)
+                json_hex_if_needed(j, "workspace_hex", p->workspace);
         json_str(j, "mode", workspace_mode_name(p->mode));
         json_num(j, "hidden", (long long)p->hidden);
         json_str(j, "cwd", p->cwd);

@@ -105,6 +105,7 @@ struct plan {
         struct strlist notes;   /* one line each: what the user should know */
         size_t hidden;          /* paths hidden in the workspace */
         char *cgroup;           /* v2 group with cgroup.kill; NULL: none */
+        char *state;            /* real path of Belljar's state directory, which no sandbox sees */
         bool shadow;            /* the sandbox's directory holds a layer "shadow" (svc/shadow.h) */
 };
 

@@ -72,6 +72,23 @@ void json_str(struct json *j, const char *key, const char *value) {
                 strbuf_puts(&j->text, "null");
 }
 
+void json_hex_if_needed(struct json *j, const char *key, const char *value) {
+        bool good = true;
+        for (const char *p = value, *end = value + strlen(value); good && p < end;) {
+                uint32_t cp;
+                size_t n = utf8_decode(p, (size_t)(end - p), &cp);
+                good = n > 0;
+                p += n;
+        }
+        if (good)
+                return;
+        item(j, key);
+        strbuf_add(&j->text, "\"", 1);
+        for (const char *p = value; *p; p++)
+                strbuf_printf(&j->text, "%02x", (unsigned char)*p);
+        strbuf_add(&j->text, "\"", 1);
+}
+
 void json_num(struct json *j, const char *key, long long value) {
         item(j, key);
         strbuf_printf(&j->text, "%lld", value);

@@ -19,5 +19,7 @@ void json_begin(struct json *j, const char *key, char bracket); /* '{' or '[' */
 void json_end(struct json *j, char bracket);                    /* '}' or ']' */
 /* Bytes that are not UTF-8 are written as \xHH in words: JSON has no way to hold them. NULL is null. */
 void json_str(struct json *j, const char *key, const char *value);
+/* The bytes in hexadecimal, where value is not UTF-8; nothing otherwise. */
+void json_hex_if_needed(struct json *j, const char *key, const char *value);
 void json_num(struct json *j, const char *key, long long value);
 void json_bool(struct json *j, const char *key, bool value);

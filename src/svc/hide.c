@@ -213,6 +213,15 @@ int hide_gather(struct plan *p, const struct policy *policy, struct view_facts *
         e->errnum = 0;
         if (p->workspace && p->mode == WORKSPACE_RW && (r = walk_special(&h, AT_FDCWD, p->workspace, p->workspace, 0)) < 0)
                 return r;
+        /* The records and layers of other sandboxes, and the orders for this one, are nobody's inside. */
+        if (p->state && tree_of(&h, p->state)) {
+                if (p->workspace && p->mode != WORKSPACE_COW && path_beneath(p->state, p->workspace)) {
+                        error_set(e, EPERM, "Belljar keeps its state in the workspace, at %s", p->state);
+                        return error_fix(e, "use --mode cow, or set XDG_STATE_HOME to a directory elsewhere");
+                }
+                if ((r = hide_path(&h, p->state)) < 0)
+                        return r;
+        }
         if (policy->hide.n == 0)
                 return 0;
         if ((r = globset_new(&relative)) < 0)

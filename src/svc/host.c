@@ -250,10 +250,14 @@ static int gather_devices(struct view_facts *v) {
         _cleanup_fd_ int dev = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
         int r;
 
+        if (dev < 0)
+                return -errno;
         for (size_t i = 0; i < ELEMENTSOF(names); i++) {
                 struct stat st;
-                if (fstatat(dev, names[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISCHR(st.st_mode) &&
-                    (r = strlist_add(&v->devices, names[i])) < 0)
+                if (fstatat(dev, names[i], &st, AT_SYMLINK_NOFOLLOW) < 0) {
+                        if (errno != ENOENT)
+                                return -errno;
+                } else if (S_ISCHR(st.st_mode) && (r = strlist_add(&v->devices, names[i])) < 0)
                         return r;
         }
         return 0;

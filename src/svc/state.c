@@ -24,27 +24,33 @@ void state_close(struct state *s) {
         *s = STATE_NONE;
 }
 
-int state_open_root(bool create, int *ret, struct error *e) {
+int state_path(char **ret, struct error *e) {
         const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-        _cleanup_free_ char *path = NULL;
 
         if (xdg && xdg[0] == '/')
-                path = str_printf("%s/belljar", xdg);
+                *ret = str_printf("%s/belljar", xdg);
         else if (geteuid() == 0)
-                path = strdup("/var/lib/belljar");
+                *ret = strdup("/var/lib/belljar");
         else if (home && home[0] == '/')
-                path = str_printf("%s/.local/state/belljar", home);
+                *ret = str_printf("%s/.local/state/belljar", home);
         else {
                 error_set(e, ENOENT, "there is no place for Belljar's state: neither XDG_STATE_HOME nor HOME is an absolute path");
                 return error_fix(e, "set XDG_STATE_HOME to a directory of yours");
         }
-        if (!path)
-                return error_set(e, ENOMEM, "out of memory");
+        return *ret ? 0 : error_set(e, ENOMEM, "out of memory");
+}
+
+int state_open_root(bool create, int *ret, struct error *e) {
+        _cleanup_free_ char *path = NULL;
+        int r = state_path(&path, e);
+
+        if (r < 0)
+                return r;
         int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0 && errno == ENOENT && create) {
                 for (size_t i = 0; i < ELEMENTSOF(state_places); i++) {
                         _cleanup_free_ char *p = str_printf("%s/%s", path, state_places[i]);
-                        int r = p ? mkdir_parents(p, 0700) : -ENOMEM;
+                        r = p ? mkdir_parents(p, 0700) : -ENOMEM;
                         if (r < 0) {
                                 error_errno(e, r, "the state directory %s cannot be made", path);
                                 return error_fix(e, "set XDG_STATE_HOME to a directory that you can write");

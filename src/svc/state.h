@@ -36,6 +36,8 @@ void state_close(struct state *s);
 #define _cleanup_state_ _cleanup_(state_close)
 #define STATE_NONE (struct state){.root = -EBADF, .dir = -EBADF}
 
+/* Its path, whether it exists or not. Allocated. */
+int state_path(char **ret, struct error *e) _must_check_;
 /* The state directory, O_PATH; made when create is set. -ENOENT where there is none and create is not set. */
 int state_open_root(bool create, int *ret, struct error *e) _must_check_;
 /* A directory for a new sandbox with a random id, locked, with an empty upper/ and work/ of those owners and that

@@ -35,7 +35,9 @@ struct ruleset_attr {
 
 int landlock_abi(void) {
         long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-        return abi < 0 ? 0 : (int)abi;
+        if (abi < 0)
+                return errno == ENOSYS || errno == EOPNOTSUPP ? 0 : -errno;
+        return (int)abi;
 }
 
 static uint64_t handled_fs(int abi) {

@@ -7,7 +7,8 @@
 #include "base/macros.h"
 #include "base/use.h"
 
-/* The kernel's ABI version, or 0 where Landlock is not built in or not enabled. */
+/* The kernel's ABI version; 0 where Landlock is not built in or not enabled, a negative errno where that cannot be
+ * told. */
 int landlock_abi(void);
 
 /* A ruleset that handles every file right, and, with `scoped`, from ABI 6, keeps signals and connections to abstract

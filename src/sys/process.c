@@ -56,12 +56,14 @@ int process_map_ids(pid_t pid, const char *uid_map, const char *gid_map, int set
 int process_userns(const char *uid_map, const char *gid_map) {
         char path[40];
         int pidfd = -1, r, fd = -1;
-        pid_t pid = process_clone(CLONE_NEWUSER, -1, &pidfd);
+        pid_t parent = getpid(), pid = process_clone(CLONE_NEWUSER, -1, &pidfd);
 
         if (pid < 0)
                 return pid;
         if (pid == 0) {
                 prctl(PR_SET_PDEATHSIG, SIGKILL);
+                if (getppid() != parent)
+                        _exit(1); /* killed before the line above: nobody else would end this, nor what its fds keep */
                 for (;;)
                         pause();
         }

@@ -1,5 +1,6 @@
 /* The relay and the watch, see guard.h. */
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -7,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
@@ -21,6 +23,8 @@ static const int handled[] = {SIGTSTP, SIGCONT, SIGWINCH, SIGCHLD, SIGTTOU, SIGT
 
 /* After the caller's terminal has gone: how long the command may take to end by itself. */
 #define HANGUP_GRACE_MS 2000
+/* A run that a limit ended: how long its last output may wait for a reader. */
+#define LAST_OUTPUT_MS 1000
 /* In the background there is no event for coming to the foreground: looked at so often. */
 #define FOREGROUND_LOOK_MS 250
 
@@ -29,10 +33,17 @@ struct buffer {
         size_t start, len;
 };
 
+/* Output on its way: read from the sandbox, written to one of our fds when that can take it. */
+struct stream {
+        int from; /* -1: ended */
+        int to;
+        size_t chunk; /* bytes that a write takes without waiting once poll has said POLLOUT */
+        struct buffer buf;
+};
+
 struct relay {
         struct guard *g;
         int sigfd;
-        int master;       /* of the sandbox's terminal */
         bool in_open;     /* our stdin can still be read */
         bool mid_line;    /* what it gave last was no newline */
         bool is_raw, over, lost;
@@ -40,7 +51,9 @@ struct relay {
         uint64_t stop_at; /* ms, monotonic: when a run whose terminal has gone is ended; 0: not */
         struct termios saved;
         struct buffer keys; /* from stdin, on the way to the terminal */
-        uint64_t written;
+        struct stream out[3]; /* the terminal's, stdout's, stderr's */
+        uint64_t written;     /* read of all three */
+        uint64_t give_up_at;  /* ms: when output that nobody takes is dropped; 0: not */
         struct run_result result;
         struct error *e;
 };
@@ -65,12 +78,6 @@ static void ask(struct relay *r, uint32_t type, int status) {
         (void)!send(r->g->supervisor, &m, sizeof(m), MSG_NOSIGNAL);
 }
 
-static uint64_t now_ms(void) {
-        struct timespec t;
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 /* A job in the background neither changes the terminal nor reads its keys. */
 static bool in_foreground(const struct relay *r) {
         pid_t fg;
@@ -78,6 +85,25 @@ static bool in_foreground(const struct relay *r) {
                 return true;
         fg = tcgetpgrp(0);
         return fg < 0 || fg == getpgrp(); /* not our controlling terminal: nobody else's job control is disturbed */
+}
+
+static uint64_t now_ms(void) {
+        struct timespec t;
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void set_up_stream(struct stream *o, int from, int to) {
+        struct stat st;
+        o->from = from;
+        o->to = to;
+        /* pipe(7): PIPE_BUF bytes fit when there is room at all; a terminal takes a line or so. */
+        o->chunk = fstat(to, &st) == 0 && S_ISREG(st.st_mode) ? sizeof(o->buf.data) : isatty(to) ? 1024 : PIPE_BUF;
+}
+
+/* Where the terminal's output goes: to the fd of ours that stands for it. */
+static int terminal_output(const struct guard *g) {
+        return g->tty[1] ? 1 : g->tty[2] ? 2 : isatty(0) ? 0 : 1;
 }
 
 static void set_raw(struct relay *r, bool on) {
@@ -106,7 +132,7 @@ int guard_window(const struct guard *g, struct winsize *ret) {
 static void resize(struct relay *r) {
         struct winsize w;
         if (guard_window(r->g, &w) == 0)
-                (void)ioctl(r->master, TIOCSWINSZ, &w); /* tells the sandbox if it is another size */
+                (void)ioctl(r->out[0].from, TIOCSWINSZ, &w); /* tells the sandbox if it is another size */
 }
 
 /* Stops this command line as a shell's job, with the sandbox frozen, until somebody continues it. */
@@ -130,7 +156,7 @@ static void stop_self(struct relay *r) {
         sigprocmask(SIG_UNBLOCK, &tstp, NULL); /* delivered here: stops until SIGCONT */
         sigprocmask(SIG_BLOCK, &tstp, NULL);
         set_raw(r, true);
-        if (r->master >= 0)
+        if (r->out[0].from >= 0)
                 resize(r);
         ask(r, RUN_RESUME, 0);
 }
@@ -159,8 +185,10 @@ static void on_supervisor(struct relay *r) {
                 struct cmsghdr *h = CMSG_FIRSTHDR(&msg);
                 if (!h || h->cmsg_type != SCM_RIGHTS)
                         break;
-                memcpy(&r->master, CMSG_DATA(h), sizeof(int));
-                (void)fcntl(r->master, F_SETFL, O_RDWR | O_NONBLOCK);
+                int master;
+                memcpy(&master, CMSG_DATA(h), sizeof(int));
+                set_up_stream(&r->out[0], master, terminal_output(r->g));
+                (void)fcntl(r->out[0].from, F_SETFL, O_RDWR | O_NONBLOCK);
                 resize(r);
                 set_raw(r, true);
                 break;
@@ -171,6 +199,8 @@ static void on_supervisor(struct relay *r) {
         case RUN_ENDED:
                 r->result = m.result;
                 r->over = true;
+                if (m.result.end != END_EXIT && m.result.end != END_NOEXEC)
+                        r->give_up_at = now_ms() + LAST_OUTPUT_MS;
                 break;
         }
 }
@@ -185,9 +215,9 @@ static void on_signal(struct relay *r) {
                 else if (sig == SIGTTOU || sig == SIGTTIN)
                         ;
                 else if (sig == SIGWINCH || sig == SIGCONT) {
-                        if (sig == SIGCONT && r->master >= 0)
+                        if (sig == SIGCONT && r->out[0].from >= 0)
                                 set_raw(r, true);
-                        if (r->master >= 0)
+                        if (r->out[0].from >= 0)
                                 resize(r);
                 } else if (sig == SIGCHLD) {
                         /* A supervisor that is stopped keeps no deadline and hears no alarm: the run ends. */
@@ -197,20 +227,24 @@ static void on_signal(struct relay *r) {
                                 r->lost = true;
                                 error_set(r->e, ECANCELED, "the supervisor was stopped: the run was ended");
                         }
+                } else if (r->over) {
+                        if (sig == SIGINT || sig == SIGTERM || sig == SIGHUP)
+                                r->give_up_at = now_ms(); /* only its output waits for a reader */
                 } else
                         ask(r, RUN_SIGNAL, sig);
         }
 }
 
-/* Copies what is there to one of our fds. False at the end. */
-static bool copy_out(struct relay *r, int from, int to) {
-        char buf[65536];
-        ssize_t n = read(from, buf, sizeof(buf));
+/* Reads what is there, within the limit of output. */
+static void pull(struct relay *r, struct stream *o) {
+        ssize_t n = read(o->from, o->buf.data, sizeof(o->buf.data));
 
-        if (n < 0)
-                return errno == EAGAIN || errno == EINTR; /* EIO: nobody has the terminal open any more */
-        if (n == 0)
-                return false;
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return;
+        if (n <= 0) { /* EIO: nobody has the terminal open any more */
+                fd_close(TAKE_FD(o->from));
+                return;
+        }
         size_t take = (size_t)n;
         if (r->g->output_limit) {
                 uint64_t left = r->g->output_limit > r->written ? r->g->output_limit - r->written : 0;
@@ -220,9 +254,22 @@ static bool copy_out(struct relay *r, int from, int to) {
                 }
         }
         r->written += (uint64_t)n;
-        if (take && fd_write_all(to, buf, take) < 0)
-                return false; /* our reader is gone: the sandbox gets SIGPIPE or EIO in turn */
-        return true;
+        o->buf.start = 0;
+        o->buf.len = take;
+}
+
+static void push(struct stream *o) {
+        ssize_t n = write(o->to, o->buf.data + o->buf.start, MIN(o->buf.len, o->chunk));
+
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return;
+        if (n < 0) { /* our reader is gone: the sandbox gets SIGPIPE or EIO in turn */
+                o->buf.len = 0;
+                fd_close(TAKE_FD(o->from));
+                return;
+        }
+        o->buf.start += (size_t)n;
+        o->buf.len -= (size_t)n;
 }
 
 /* The caller's terminal is gone. */
@@ -257,7 +304,7 @@ static void on_keys(struct relay *r) {
 
 static void push_keys(struct relay *r) {
         struct buffer *b = &r->keys;
-        ssize_t n = write(r->master, b->data + b->start, b->len);
+        ssize_t n = write(r->out[0].from, b->data + b->start, b->len);
 
         if (n < 0 && errno != EAGAIN && errno != EINTR)
                 b->len = 0;
@@ -267,61 +314,79 @@ static void push_keys(struct relay *r) {
         }
 }
 
-/* Where the terminal's output goes: to the fd of ours that stands for it. */
-static int terminal_output(const struct guard *g) {
-        return g->tty[1] ? 1 : g->tty[2] ? 2 : isatty(0) ? 0 : 1;
+static bool output_left(const struct relay *r) {
+        for (size_t i = 0; i < ELEMENTSOF(r->out); i++)
+                if (r->out[i].from >= 0 || r->out[i].buf.len > 0)
+                        return true;
+        return false;
+}
+
+static int next_timeout(const struct relay *r, bool foreground) {
+        if (r->stop_at || r->give_up_at)
+                return LAST_OUTPUT_MS / 4;
+        return r->watch_keys && !foreground ? FOREGROUND_LOOK_MS : -1;
 }
 
 static void loop(struct relay *r) {
         struct guard *g = r->g;
+        struct stream *tty = &r->out[0];
 
-        while (!r->over || r->master >= 0 || g->out[0] >= 0 || g->out[1] >= 0) {
+        while (!r->over || output_left(r)) {
                 bool foreground = in_foreground(r);
-                bool want_keys = r->master >= 0 && g->tty[0] && r->in_open && r->keys.len == 0 && !r->over && foreground;
-                int timeout = r->watch_keys && !foreground ? FOREGROUND_LOOK_MS : -1;
-                if (r->stop_at)
-                        timeout = HANGUP_GRACE_MS / 4;
-                if (r->master >= 0 && foreground)
+                bool keys = tty->from >= 0 && g->tty[0] && r->in_open && r->keys.len == 0 && !r->over && foreground;
+                if (tty->from >= 0 && foreground)
                         set_raw(r, true);
-                struct pollfd p[] = {
+                struct pollfd p[6] = {
                         {.fd = r->sigfd, .events = POLLIN},
                         {.fd = r->over ? -1 : g->supervisor, .events = POLLIN},
-                        {.fd = r->master, .events = (short)(POLLIN | (r->keys.len ? POLLOUT : 0))},
-                        {.fd = g->out[0], .events = POLLIN},
-                        {.fd = g->out[1], .events = POLLIN},
                         /* Without POLLIN it still tells that the terminal hung up. */
-                        {.fd = want_keys || (r->watch_keys && !r->over) ? 0 : -1, .events = want_keys ? POLLIN : 0},
+                        {.fd = keys || (r->watch_keys && !r->over) ? 0 : -1, .events = keys ? POLLIN : 0},
                 };
-                if (poll(p, ELEMENTSOF(p), timeout) < 0 && errno != EINTR)
+                for (int i = 0; i < 3; i++) {
+                        const struct stream *o = &r->out[i];
+                        p[3 + i] = o->buf.len ? (struct pollfd){.fd = o->to, .events = POLLOUT}
+                                              : (struct pollfd){.fd = o->from, .events = POLLIN};
+                }
+                /* Keys are pushed when the terminal can take them; its output is waited for at the same fd. */
+                if (r->keys.len && tty->from >= 0 && tty->buf.len == 0)
+                        p[3].events |= POLLOUT;
+                if (poll(p, ELEMENTSOF(p), next_timeout(r, foreground)) < 0 && errno != EINTR)
                         break;
                 if (r->stop_at && now_ms() >= r->stop_at)
                         ask(r, RUN_STOP, END_CALLER);
+                if (r->give_up_at && now_ms() >= r->give_up_at)
+                        break;
                 if (p[0].revents)
                         on_signal(r);
                 if (p[1].revents)
                         on_supervisor(r);
-                if (r->master >= 0 && (p[2].revents & (POLLIN | POLLHUP)) &&
-                    !copy_out(r, r->master, terminal_output(g)))
-                        fd_close(TAKE_FD(r->master));
-                if (r->master >= 0 && (p[2].revents & POLLOUT))
-                        push_keys(r);
-                for (int i = 0; i < 2; i++)
-                        if (g->out[i] >= 0 && p[3 + i].revents && !copy_out(r, g->out[i], i + 1))
-                                fd_close(TAKE_FD(g->out[i]));
-                if (p[5].revents & POLLIN)
+                for (int i = 0; i < 3; i++) {
+                        struct stream *o = &r->out[i];
+                        if (!p[3 + i].revents)
+                                continue;
+                        if (o->buf.len)
+                                push(o);
+                        else if (o->from >= 0 && p[3 + i].revents & (POLLIN | POLLHUP | POLLERR))
+                                pull(r, o);
+                }
+                if (r->keys.len && tty->from >= 0)
+                        push_keys(r); /* the master does not block */
+                if (p[2].revents & POLLIN || (p[2].revents && !r->watch_keys))
                         on_keys(r);
-                else if (p[5].revents & (POLLHUP | POLLERR) && r->watch_keys)
+                else if (p[2].revents)
                         hang_up(r);
-                else if (p[5].revents)
-                        on_keys(r);
         }
 }
 
 void guard_run(struct guard *g, struct run_result *ret, struct error *e) {
-        struct relay r = {.g = g, .master = -1, .in_open = true, .watch_keys = g->stdin_raw, .e = e};
+        struct relay r = {.g = g, .in_open = true, .watch_keys = g->stdin_raw, .e = e};
         sigset_t mask;
         int status;
 
+        r.out[0].from = r.out[1].from = r.out[2].from = -1;
+        for (int i = 0; i < 2; i++)
+                if (g->out[i] >= 0)
+                        set_up_stream(&r.out[i + 1], g->out[i], i + 1);
         fill_mask(&mask);
         r.sigfd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
         loop(&r);

@@ -14,6 +14,7 @@
 #include "role/cli/options.h"
 #include "role/cli/prepare.h"
 #include "role/cli/tool.h"
+#include "svc/state.h"
 #include "sys/landlock.h"
 
 #define ENV_FILE_MAX (1u << 20)
@@ -248,10 +249,14 @@ static int plan_workspace(const struct run_options *o, struct prepared *x, struc
         if (!p->workspace)
                 return policy->workspace.path ? error_errno(e, errno, "the workspace %s cannot be opened", policy->workspace.path)
                                               : -e->errnum;
-        if (stat(p->workspace, st) < 0 || access(p->workspace, R_OK | X_OK) < 0)
+        if (stat(p->workspace, st) < 0)
                 return error_errno(e, errno, "the workspace %s cannot be read", p->workspace);
-        if (!S_ISDIR(st->st_mode))
-                return error_set(e, ENOTDIR, "the workspace %s is not a directory", p->workspace);
+        if (!S_ISDIR(st->st_mode)) {
+                error_set(e, ENOTDIR, "the workspace %s is not a directory", p->workspace);
+                return error_fix(e, "name the directory that it lies in");
+        }
+        if (access(p->workspace, R_OK | X_OK) < 0)
+                return error_errno(e, errno, "the workspace %s cannot be read", p->workspace);
         if (strlen(p->workspace) >= 4000)
                 return error_set(e, ENAMETOOLONG, "the path of the workspace is longer than 4,000 bytes");
         static const char *const system[] = {"/", "/usr", "/etc", "/dev", "/proc", "/sys", "/boot", "/var", "/run", "/tmp", "/home", "/root"};
@@ -474,6 +479,13 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
                 if ((r = strlist_add(&p->without, o->policy->without.items[i])) < 0)
                         return error_errno(e, r, "the plan cannot be kept");
         p->landlock_abi = has_without(o->policy, "landlock") ? 0 : landlock_abi();
+        if (p->landlock_abi < 0) {
+                error_errno(e, p->landlock_abi, "landlock: its version cannot be read from the kernel");
+                return error_fix(e, "--without=landlock goes on without it");
+        }
+        _cleanup_free_ char *state = NULL;
+        if ((r = state_path(&state, e)) < 0 || (r = host_resolve(state, "/", x.host.home, &p->state, e)) < 0)
+                return r;
         if ((r = host_gather(p, o->policy, mountinfo, &x.host, e)) < 0 || (r = view_plan(p, o->policy, &x.host.view, e)) < 0 ||
             (r = check_command(o, &x, e)) < 0)
                 return r;

@@ -30,8 +30,8 @@ static int allow_cgroup(int ruleset, int abi, const char *path) {
 static int confine_files(const struct supervise *s) {
         int abi = landlock_abi(), r;
 
-        if (abi == 0)
-                return 0;
+        if (abi <= 0)
+                return abi;
         /* Without the scopes: it has to signal init, which is in no domain of its. */
         _cleanup_fd_ int ruleset = landlock_new(abi, false);
         if (ruleset < 0)
