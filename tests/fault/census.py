@@ -27,7 +27,7 @@ UNCHANGED_MAX = 24      # records of runs that changed nothing (src/svc/state.c)
 PR_SET_CHILD_SUBREAPER, CLONE_NEWNS, MS_REC, MS_PRIVATE = 36, 0x20000, 0x4000, 1 << 18
 NAMESPACES = ("user", "mnt", "pid", "ipc", "uts", "net", "cgroup")
 HERE = pathlib.Path(__file__).resolve().parent
-STATE_FILES = {"plan.json", "started.json", "ended.json", "upper", "work", "cgroup"}
+STATE_FILES = {"plan.json", "started.json", "ended.json", "upper", "work", "shadow", "hidden", "cgroup", "upper.discarded"}
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -288,8 +288,8 @@ class Place:
             names = {f.name for f in d.iterdir()}
             if names - STATE_FILES:
                 wrong.append(f"{what}: unknown files: {sorted(names - STATE_FILES)}")
-            if after_ps and "cgroup" in names:
-                wrong.append(f"{what}: a cgroup file: {(d / 'cgroup').read_text().split()}")
+            if after_ps and "cgroup" in names and (groups := (d / "cgroup").read_text().split()):
+                wrong.append(f"{what}: a cgroup file: {groups}")
         return wrong
 
     def check_commands(self, remove=True):

@@ -54,7 +54,7 @@ def fail_with(number):
     def do(run, pid):
         run.syscall = ptrace(PEEKUSER, pid, ORIG_RAX)
         ptrace(POKEUSER, pid, ORIG_RAX, ctypes.c_void_p(-1 & (1 << 64) - 1))
-        run.failing = (pid, number)
+        run.failing, run.failed = (pid, number), pid
     return do
 
 
@@ -73,6 +73,7 @@ class Steps:
         self.before_exec = before_exec  # the payload is stepped until it becomes the command
         self.roles, self.parents, self.alive, self.inside = {}, {}, set(), {}
         self.counts, self.status, self.done_at, self.failing, self.syscall = {}, None, None, None, None
+        self.failed = None
         self.early = set()
         self.stepping = set()
         self.names = []
