@@ -190,7 +190,7 @@ static void json_list(struct json *j, const char *key, const struct strlist *l) 
         json_end(j, ']');
 }
 
-void plan_json(const struct plan *p, struct json *j) {
+void plan_json(const struct plan *p, bool full, struct json *j) {
         struct named_limit limits[7];
         size_t n = list_limits(p, limits);
 
@@ -232,6 +232,13 @@ void plan_json(const struct plan *p, struct json *j) {
         json_end(j, '}');
         json_list(j, "without", &p->without);
         json_list(j, "notes", &p->notes);
+        json_begin(j, "shown", '[');
+        for (size_t i = 0; i < p->n_ops; i++)
+                if ((p->ops[i].kind == OP_BIND || p->ops[i].kind == OP_OVERLAY) && (p->ops[i].flags & PLAN_READONLY))
+                        json_str(j, NULL, p->ops[i].target);
+        json_end(j, ']');
+        if (!full)
+                return;
         json_begin(j, "operations", '[');
         for (size_t i = 0; i < p->n_ops; i++) {
                 const struct plan_op *op = &p->ops[i];

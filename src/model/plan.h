@@ -153,5 +153,6 @@ int view_plan(struct plan *p, const struct policy *policy, const struct view_fac
 
 /* The plan as people read it (--dry-run). NULL: no memory. */
 char *plan_format(const struct plan *p);
-/* Adds the plan's members to an object that is being written. */
-void plan_json(const struct plan *p, struct json *j);
+/* Adds the plan's members to an object that is being written. full: every operation and rule (--dry-run); else, for the
+ * record of a run, the trees that it shows. */
+void plan_json(const struct plan *p, bool full, struct json *j);

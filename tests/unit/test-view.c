@@ -182,7 +182,7 @@ TEST(printed) {
         free(s);
         struct json j = {};
         json_begin(&j, NULL, '{');
-        plan_json(p, &j);
+        plan_json(p, true, &j);
         json_end(&j, '}');
         s = strbuf_take(&j.text);
         check(s && strstr(s, "\"TOKEN\"") && !strstr(s, "hunter2"));

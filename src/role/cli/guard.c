@@ -379,10 +379,15 @@ static void loop(struct relay *r) {
 }
 
 void guard_run(struct guard *g, struct run_result *ret, struct error *e) {
-        struct relay r = {.g = g, .in_open = true, .watch_keys = g->stdin_raw, .e = e};
+        /* Not on the stack: its buffers are most of it, and need not be zeroed, nor even touched. */
+        static struct relay r;
         sigset_t mask;
         int status;
 
+        r.g = g;
+        r.e = e;
+        r.in_open = true;
+        r.watch_keys = g->stdin_raw;
         r.out[0].from = r.out[1].from = r.out[2].from = -1;
         for (int i = 0; i < 2; i++)
                 if (g->out[i] >= 0)

@@ -182,19 +182,13 @@ static size_t judge(const struct facts *f, struct finding out[CONTROL_N]) {
 
 static void print_view(const struct facts *f) {
         size_t i;
-        json_t *op;
-        bool any = false;
+        json_t *tree;
 
-        json_array_foreach(json_object_get(f->plan, "operations"), i, op) {
-                const char *kind = text(op, "op"), *target = text(op, "target"), *flags = text(op, "flags");
-                if ((!streq(kind, "bind") && !streq(kind, "overlay")) || strstr(flags, "device") || !strstr(flags, "ro"))
-                        continue;
-                _cleanup_free_ char *v = str_visible_dup(target);
-                printf("%s%s", any ? ", " : "     files read-only: ", v ? v : "?");
-                any = true;
+        json_array_foreach(json_object_get(f->plan, "shown"), i, tree) {
+                _cleanup_free_ char *v = str_visible_dup(json_string_value(tree) ? json_string_value(tree) : "?");
+                printf("%s%s", i ? ", " : "     files read-only: ", v ? v : "?");
         }
-        if (any)
-                printf("\n");
+        printf("\n");
 }
 
 static void print_human(const struct facts *f, const char *id) {

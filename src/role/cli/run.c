@@ -151,7 +151,7 @@ static int write_plan(const struct state *s, const struct plan *p) {
 
         state_json_begin(s, &j);
         json_str(&j, "started_in", cwd);
-        plan_json(p, &j);
+        plan_json(p, false, &j);
         json_end(&j, '}');
         return state_write(s, "plan.json", &j);
 }
@@ -340,7 +340,7 @@ int command_run(int argc, char **argv) {
                 if (o.json) {
                         struct json j = {};
                         json_begin(&j, NULL, '{');
-                        plan_json(x.plan, &j);
+                        plan_json(x.plan, true, &j);
                         json_end(&j, '}');
                         _cleanup_free_ char *text = strbuf_take(&j.text);
                         printf("%s", text ? text : "");
@@ -367,8 +367,7 @@ int command_run(int argc, char **argv) {
         status = status_of(&res, x.plan, &e);
         if (res.changed && x.plan->mode == WORKSPACE_COW && x.plan->workspace && !o.rm && !o.quiet)
                 report_changes(&x, &s, &hidden);
-        run_options_clear(&o);
-        return status;
+        exit(status); /* frees all at once */
 fail:
         error_print(&e);
         run_options_clear(&o);
