@@ -67,6 +67,11 @@ def skip(name, reason):
 
 def done():
     """The plan and the sentinel: a program that ends without them has failed."""
+    def gone():
+        reap()
+        return not children()
+
+    wait_for(gone, 5)
     left = children()
     ok(not left, "no process of this test is left", left)
     remove_all(TMP)
@@ -384,7 +389,14 @@ class Sandbox:
             names = [n for n in os.listdir(self.root()) if re.fullmatch("[0-9a-f]{12}", n)]
         except OSError:
             return []
-        return sorted(names, key=lambda n: os.stat(os.path.join(self.root(), n)).st_mtime_ns)
+
+        def when(n):
+            try:
+                return os.stat(os.path.join(self.root(), n)).st_mtime_ns
+            except FileNotFoundError:
+                return 0  # a record that another run takes away at this moment
+
+        return sorted(names, key=when)
 
     def file(self, name):
         """A JSON file of the newest sandbox, {} when it is not there (yet)."""
@@ -413,7 +425,7 @@ class Sandbox:
         return wait_for(lambda: self.running().get("init"), 10)
 
     def upper(self, *parts):
-        return os.path.join(self.root(), self.ids()[-1], "upper", *parts)
+        return os.path.join(self.root(), (self.ids() or ["none"])[-1], "upper", *parts)
 
     def census(self, r):
         """Nothing of a run that is over may live on. Silent when it is so; a failure is reported as a test."""
