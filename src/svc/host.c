@@ -12,6 +12,7 @@
 #include "base/mountinfo.h"
 #include "svc/hide.h"
 #include "svc/host.h"
+#include "sys/process.h"
 
 /* Ids for sandboxes run by root: 4,096 ranges of 65,536 in 0x70000000-0x7fffffff, which systemd's list of uses
  * (UIDS-GIDS) leaves unassigned and no distribution's subuid default reaches. */
@@ -139,14 +140,17 @@ int host_plan_ids(struct plan *p, uid_t workspace_uid, gid_t workspace_gid, int 
         uid_t uid = geteuid();
         gid_t gid = getegid();
 
-        if (uid != 0) {
-                *ids = (struct plan_ids){.single = true, .outer_uid = uid, .outer_gid = gid, .inner_uid = uid,
-                                         .inner_gid = gid, .init_uid = uid, .host_uid = uid, .host_gid = gid,
+        if (!process_is_root()) {
+                /* Root of a container is not root inside. */
+                uid_t inner = uid ? uid : AGENT_UID;
+                gid_t inner_gid = uid ? gid : AGENT_UID;
+                *ids = (struct plan_ids){.single = true, .outer_uid = uid, .outer_gid = gid, .inner_uid = inner,
+                                         .inner_gid = inner_gid, .init_uid = uid, .host_uid = uid, .host_gid = gid,
                                          .owner_uid = uid, .owner_gid = gid};
                 ids->outer_uid_map = str_printf("%u %u 1\n", uid, uid);
                 ids->outer_gid_map = str_printf("%u %u 1\n", gid, gid);
-                ids->inner_uid_map = str_printf("%u %u 1\n", uid, uid);
-                ids->inner_gid_map = str_printf("%u %u 1\n", gid, gid);
+                ids->inner_uid_map = str_printf("%u %u 1\n", inner, uid);
+                ids->inner_gid_map = str_printf("%u %u 1\n", inner_gid, gid);
                 *ret_lock = -1;
         } else {
                 uid_t base;
@@ -363,7 +367,7 @@ int host_gather(struct plan *p, const struct policy *policy, const char *mountin
                 snprintf(v->machine_id + 2 * i, 3, "%02x", random[i]);
         v->sysfs = v->proc = true;
         if ((r = gather_root(v)) < 0 || (r = gather_var(v)) < 0 || (r = gather_devices(v)) < 0 || (r = gather_mounts(v, mountinfo)) < 0 ||
-            (r = gather_sockets(v)) < 0 || (p->ids.root && (r = add_agent_user(p, v)) < 0))
+            (r = gather_sockets(v)) < 0 || (p->ids.inner_uid != geteuid() && (r = add_agent_user(p, v)) < 0))
                 return error_errno(e, r, "the host cannot be looked at");
         if (p->workspace && (r = refuse_mounts(p, v, e)) < 0)
                 return r;

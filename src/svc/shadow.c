@@ -14,7 +14,6 @@
 #include "svc/shadow.h"
 
 #define DEPTH_MAX 256
-#define WALK_MAX 10000000u
 
 struct shadow {
         int state;
@@ -22,25 +21,21 @@ struct shadow {
         uid_t uid;
         gid_t gid;
         const struct strlist *hidden;
-        uint64_t seen, bytes;
+        uint64_t seen, max, bytes;
         unsigned entries;
         struct error *e;
 };
 
-bool shadow_possible(const char *workspace) {
+static bool likely(const struct stat *workspace) {
         gid_t groups[1024], gid = getegid();
-        struct stat st;
-        int n;
+        int n = getgroups(ELEMENTSOF(groups), groups);
 
-        if (geteuid() == 0)
-                return false; /* a range of ids, and id-mapped mounts */
-        n = getgroups(ELEMENTSOF(groups), groups);
-        if (n < 0)
+        if (n < 0 || workspace->st_gid != gid || workspace->st_mode & S_ISGID)
                 return true;
         for (int i = 0; i < n; i++)
                 if (groups[i] != gid)
                         return true;
-        return stat(workspace, &st) == 0 && (st.st_gid != gid || st.st_mode & S_ISGID);
+        return false;
 }
 
 static int too_much(struct shadow *s, const char *path) {
@@ -148,7 +143,7 @@ static int walk(struct shadow *s, int ws, int parent, const char *name, const ch
                 struct stat st;
                 if (streq(e->d_name, ".") || streq(e->d_name, "..") || fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                         continue;
-                if (++s->seen > WALK_MAX || depth > DEPTH_MAX)
+                if (++s->seen > s->max || depth > DEPTH_MAX)
                         break; /* what is beyond keeps its owner, and fails inside as described */
                 bool foreign = st.st_gid != s->gid || st.st_uid != s->uid;
                 if (!foreign && !S_ISDIR(st.st_mode))
@@ -188,6 +183,7 @@ int shadow_make(int state_fd, const char *workspace, const struct strlist *hidde
 
         if (ws < 0 || fstat(ws, &st) < 0)
                 return error_errno(e, errno, "the workspace %s cannot be opened", workspace);
+        s.max = likely(&st) ? SHADOW_WALK_MAX : SHADOW_WALK_UNLIKELY;
         mode_t mask = umask(0);
         r = st.st_gid != s.gid && faccessat(ws, ".", W_OK, AT_EACCESS) == 0 ? make_dirs(&s, ws, "", false) : 0;
         if (r == 0)

@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "svc/remove-tree.h"
 #include "svc/state-internal.h"
+#include "sys/process.h"
 
 /* Ended runs that changed nothing: so many records are kept, and taken over from the oldest on. */
 #define UNCHANGED_MAX 24u
@@ -29,7 +30,7 @@ int state_path(char **ret, struct error *e) {
 
         if (xdg && xdg[0] == '/')
                 *ret = str_printf("%s/belljar", xdg);
-        else if (geteuid() == 0)
+        else if (process_is_root())
                 *ret = strdup("/var/lib/belljar");
         else if (home && home[0] == '/')
                 *ret = str_printf("%s/.local/state/belljar", home);
@@ -144,7 +145,7 @@ int state_open_in(int root, const char *place, const char *id, struct state *ret
 
 /* Sandboxes of root are passed through by other ids (the launcher reaches upper/ by its working directory): the
  * directory above them keeps everybody else out. */
-static mode_t dir_mode(void) { return geteuid() == 0 ? 0711 : 0700; }
+static mode_t dir_mode(void) { return process_is_root() ? 0711 : 0700; }
 
 /* The oldest record, if there are enough of them, becomes the directory of the new sandbox. */
 static int take_over(int root, const char *id, struct state *ret) {
@@ -214,7 +215,7 @@ int state_create(int root, mode_t mode, uid_t uid, gid_t gid, struct state *ret,
         if ((mkdirat(s.dir, "upper", 0700) < 0 && errno != EEXIST) || (mkdirat(s.dir, "work", 0700) < 0 && errno != EEXIST))
                 return error_errno(e, errno, "the layer for changes cannot be made");
         if (fchmodat(s.dir, "upper", (mode & 03777) | 0700, 0) < 0 ||
-            (geteuid() == 0 && (fchownat(s.dir, "upper", uid, gid, AT_SYMLINK_NOFOLLOW) < 0 ||
+            (process_is_root() && (fchownat(s.dir, "upper", uid, gid, AT_SYMLINK_NOFOLLOW) < 0 ||
                                 fchownat(s.dir, "work", uid, gid, AT_SYMLINK_NOFOLLOW) < 0)))
                 return error_errno(e, errno, "the layer for changes cannot be made");
         *ret = s;

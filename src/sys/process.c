@@ -73,7 +73,7 @@ int process_userns(const char *uid_map, const char *gid_map) {
                 fd = open(path, O_RDONLY | O_CLOEXEC);
                 r = fd < 0 ? -errno : fd;
         }
-        (void)!process_signal(pidfd, SIGKILL);
+        (void)kill(pid, SIGKILL); /* our own child, not yet waited for: the number is its */
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
                 ;
         close(pidfd);
@@ -107,6 +107,18 @@ int process_keep_caps(uint64_t caps) {
                 if ((caps >> c & 1) && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, c, 0, 0) < 0)
                         r = -errno;
         return r;
+}
+
+bool process_is_root(void) {
+        static int known = -1;
+
+        if (known < 0) {
+                _cleanup_free_ char *map = NULL;
+                unsigned long inside, outside, n;
+                known = geteuid() == 0 && file_read(AT_FDCWD, "/proc/self/uid_map", 65536, &map, NULL) == 0 &&
+                        sscanf(map, "%lu %lu %lu", &inside, &outside, &n) == 3 && inside == 0 && outside == 0 && n >= UINT32_MAX;
+        }
+        return known;
 }
 
 void process_short_turns(void) {

@@ -1,6 +1,7 @@
 /* Processes and user namespaces: clone3, pidfds, id maps. Negative errnos. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -18,6 +19,8 @@ int process_userns(const char *uid_map, const char *gid_map) _must_check_;
 int process_drop_caps(uint64_t caps) _must_check_;
 /* Makes `caps` (bits) survive an exec by a user other than 0: inheritable and ambient. Drops all others. */
 int process_keep_caps(uint64_t caps) _must_check_;
+/* Root of the host, and not of some container's user namespace, whose root has the rights of an ordinary user. */
+bool process_is_root(void);
 /* Asks for short turns (0.1 ms) on the CPU, inherited by children: a task with short turns is run sooner when it wakes
  * among busy ones, which is what a process that starts and stops others needs (since Linux 6.12; before, it does nothing).
  * It gets no larger share. */

@@ -350,8 +350,11 @@ static void loop(struct relay *r) {
                 /* Keys are pushed when the terminal can take them; its output is waited for at the same fd. */
                 if (r->keys.len && tty->from >= 0 && tty->buf.len == 0)
                         p[3].events |= POLLOUT;
-                if (poll(p, ELEMENTSOF(p), next_timeout(r, foreground)) < 0 && errno != EINTR)
-                        break;
+                if (poll(p, ELEMENTSOF(p), next_timeout(r, foreground)) < 0) {
+                        if (errno != EINTR)
+                                usleep(10000); /* no memory just now; the output must not be cut short */
+                        continue;
+                }
                 if (r->stop_at && now_ms() >= r->stop_at)
                         ask(r, RUN_STOP, END_CALLER);
                 if (r->give_up_at && now_ms() >= r->give_up_at)

@@ -239,7 +239,7 @@ static int plan_workspace(const struct run_options *o, struct prepared *x, struc
 
         p->mode = policy->workspace.mode;
         if (o->no_workspace) {
-                *st = (struct stat){.st_uid = geteuid() ? geteuid() : 10001, .st_gid = geteuid() ? getegid() : 10001};
+                *st = (struct stat){.st_uid = geteuid(), .st_gid = getegid()};
                 return 0;
         }
         if (policy->workspace.path)
@@ -431,7 +431,7 @@ static int check_command(const struct run_options *o, const struct prepared *x, 
 }
 
 static const char *user_name(const struct plan *p, char *buf, size_t size) {
-        if (p->ids.root)
+        if (p->ids.inner_uid != geteuid())
                 return "agent";
         FILE *f = fopen("/etc/passwd", "re");
         buf[0] = 0;

@@ -247,7 +247,7 @@ static int record_hidden(const struct prepared *x, const struct state *s, struct
 }
 
 static int make_shadow(struct plan *p, const struct state *s, const struct strlist *hidden, struct error *e) {
-        if (p->mode != WORKSPACE_COW || !p->workspace || !shadow_possible(p->workspace))
+        if (p->mode != WORKSPACE_COW || !p->workspace || p->ids.root)
                 return 0;
         int n = shadow_make(s->dir, p->workspace, hidden, e);
         p->shadow = n > 0;

@@ -56,6 +56,7 @@ struct supervisor {
         struct run_result result;
         bool ended;
         /* sampling */
+        uint64_t shared_at_start; /* the host's, bytes */
         uint64_t tick_at, tick_ms, last_cpu_ms, idle_since, peak_memory, last_cpu_seen;
         unsigned peak_processes;
         /* disk */
@@ -413,12 +414,13 @@ static void on_cli(struct supervisor *x) {
         }
 }
 
-static uint64_t host_available(void) {
+/* A field of /proc/meminfo, in bytes; `missing` where there is none. */
+static uint64_t host_memory_field(const char *name, uint64_t missing) {
         _cleanup_free_ char *text = NULL;
         if (file_read(AT_FDCWD, "/proc/meminfo", 8192, &text, NULL) < 0)
-                return UINT64_MAX;
-        const char *p = strstr(text, "MemAvailable:");
-        return p ? strtoull(p + 13, NULL, 10) * 1024 : UINT64_MAX;
+                return missing;
+        const char *p = strstr(text, name);
+        return p ? strtoull(p + strlen(name), NULL, 10) * 1024 : missing;
 }
 
 static uint64_t walked; /* nftw(3) has no argument for its caller's own */
@@ -498,10 +500,14 @@ static void tick(struct supervisor *x) {
                 }
         }
         if (l->memory == MEANS_SAMPLING) {
-                if (u.resident > l->want.memory.value) {
+                /* What lies in memory that no process has mapped (memfd, tmpfs, System V segments) is seen only in the
+                 * host's total: a growth beyond the user's own limit, while the sandbox is busy, counts as its. */
+                uint64_t shared = l->want.memory.origin == LIMIT_USER ? host_memory_field("Shmem:", 0) : 0;
+                bool grown = cpu != x->last_cpu_ms && shared > x->shared_at_start + l->want.memory.value;
+                if (u.resident > l->want.memory.value || grown) {
                         end_with(x, END_MEMORY, 0);
                         kill_all(x);
-                } else if (host_available() < HOST_RESERVE) {
+                } else if (host_memory_field("MemAvailable:", UINT64_MAX) < HOST_RESERVE) {
                         end_with(x, END_HOST, 0);
                         kill_all(x);
                 }
@@ -562,6 +568,8 @@ static void on_time(struct supervisor *x, bool ticks) {
 static void loop(struct supervisor *x) {
         bool ticks = needs_ticks(x->plan);
 
+        if (x->plan->limits.memory == MEANS_SAMPLING && x->plan->limits.want.memory.origin == LIMIT_USER)
+                x->shared_at_start = host_memory_field("Shmem:", UINT64_MAX / 2);
         x->tick_ms = TICK_FIRST_MS;
         x->tick_at = x->started + TICK_FIRST_MS;
         for (;;) {
