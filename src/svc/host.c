@@ -141,16 +141,16 @@ int host_plan_ids(struct plan *p, uid_t workspace_uid, gid_t workspace_gid, int 
         gid_t gid = getegid();
 
         if (!process_is_root()) {
-                /* Root of a container is not root inside. */
+                /* Root of a container is not root inside, in neither namespace. */
                 uid_t inner = uid ? uid : AGENT_UID;
                 gid_t inner_gid = uid ? gid : AGENT_UID;
-                *ids = (struct plan_ids){.single = true, .outer_uid = uid, .outer_gid = gid, .inner_uid = inner,
-                                         .inner_gid = inner_gid, .init_uid = uid, .host_uid = uid, .host_gid = gid,
+                *ids = (struct plan_ids){.single = true, .outer_uid = inner, .outer_gid = inner_gid, .inner_uid = inner,
+                                         .inner_gid = inner_gid, .init_uid = inner, .host_uid = uid, .host_gid = gid,
                                          .owner_uid = uid, .owner_gid = gid};
-                ids->outer_uid_map = str_printf("%u %u 1\n", uid, uid);
-                ids->outer_gid_map = str_printf("%u %u 1\n", gid, gid);
-                ids->inner_uid_map = str_printf("%u %u 1\n", inner, uid);
-                ids->inner_gid_map = str_printf("%u %u 1\n", inner_gid, gid);
+                ids->outer_uid_map = str_printf("%u %u 1\n", inner, uid);
+                ids->outer_gid_map = str_printf("%u %u 1\n", inner_gid, gid);
+                ids->inner_uid_map = str_printf("%u %u 1\n", inner, inner);
+                ids->inner_gid_map = str_printf("%u %u 1\n", inner_gid, inner_gid);
                 *ret_lock = -1;
         } else {
                 uid_t base;
