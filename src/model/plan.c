@@ -7,7 +7,7 @@
 
 static const char *const op_names[] = {
         [OP_DIR] = "dir", [OP_SYMLINK] = "link", [OP_BIND] = "bind", [OP_SCRATCH] = "scratch", [OP_OVERLAY] = "overlay",
-        [OP_PROC] = "proc", [OP_SYSFS] = "sysfs", [OP_DEVPTS] = "devpts", [OP_MASK] = "mask",
+        [OP_PROC] = "proc", [OP_SYSFS] = "sysfs", [OP_DEVPTS] = "devpts", [OP_MQUEUE] = "mqueue", [OP_MASK] = "mask",
         [OP_READONLY] = "read-only", [OP_LAYER_DIR] = "layer-dir", [OP_LAYER_WHITEOUT] = "hide",
         [OP_LAYER_FILE] = "layer-file",
 };

@@ -21,6 +21,7 @@ enum plan_op_kind {
         OP_PROC,
         OP_SYSFS,
         OP_DEVPTS,
+        OP_MQUEUE,
         OP_MASK,     /* cover what `target` shows with an empty file or directory; nothing there is no error */
         OP_READONLY, /* attach `target` once more onto itself, read-only */
         /* In layer `layer`, beneath its root: */

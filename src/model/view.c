@@ -172,7 +172,10 @@ static int add_dev(struct plan *p, const struct view_facts *f) {
                 if ((r = plan_add(p, OP_SYMLINK, links[i].target, links[i].link, 0, 0, 0)) < 0)
                         return r;
         if ((r = plan_add(p, OP_DEVPTS, "/dev/pts", NULL, 0, 0, 0)) < 0 ||
-            (r = plan_allow(p, "/dev", USE_WRITE | USE_DEVICE)) < 0)
+            (r = plan_allow(p, "/dev", USE_WRITE | USE_DEVICE)) < 0 ||
+            /* POSIX message queues: Landlock judges mq_open(3) by the root of this file system. */
+            (r = plan_add(p, OP_MQUEUE, "/dev/mqueue", NULL, 0, 0, 0)) < 0 ||
+            (r = plan_allow(p, "/dev/mqueue", USE_READ | USE_WRITE | USE_CHANGE)) < 0)
                 return r;
         return add_scratch(p, "/dev/shm", 01777);
 }

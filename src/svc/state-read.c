@@ -1,5 +1,6 @@
 /* Finding and reading sandboxes on disk; see state.h. Apart from state.c, which `belljar run` needs without a JSON
  * library. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
@@ -61,9 +62,31 @@ bool state_alive(const struct state *s) {
         return is_locked(s) && !has_ended(s);
 }
 
+/* Seconds after which a directory that is still being made was left by a kill. */
+#define NEW_MAX_AGE 2
+
+static void remove_half_made(int root) {
+        int fd = openat(root, state_places[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+
+        if (!d) {
+                fd_close(fd);
+                return;
+        }
+        for (struct dirent *e; (e = readdir(d));) {
+                struct stat st;
+                if (str_after(e->d_name, STATE_NEW_PREFIX) && fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                    st.st_ctime + NEW_MAX_AGE < time(NULL))
+                        (void)unlinkat(fd, e->d_name, AT_REMOVEDIR);
+        }
+        closedir(d);
+}
+
 int state_list(int root, struct strlist *ret) {
         _cleanup_(dated_clear) struct dated_list all = {};
         int r = 0;
+
+        remove_half_made(root);
 
         for (size_t i = 0; i < ELEMENTSOF(state_places); i++)
                 if ((r = state_list_place(root, state_places[i], &all)) < 0)

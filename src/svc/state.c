@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -171,23 +172,27 @@ static int take_over(int root, const char *id, struct state *ret) {
         return -ENOENT;
 }
 
+/* Made under a name that is no id, and renamed once it is locked: nobody finds it in between and takes it for the remains
+ * of a crash. */
 static int make_new(int root, const char *id, struct state *ret) {
         _cleanup_state_ struct state s = STATE_NONE;
-        char path[64];
+        char hidden[STATE_ID_LEN + sizeof(STATE_NEW_PREFIX)], path[64], from[64];
         int r;
 
+        snprintf(hidden, sizeof(hidden), STATE_NEW_PREFIX "%s", id);
+        snprintf(from, sizeof(from), "sandboxes/%s", hidden);
         snprintf(path, sizeof(path), "sandboxes/%s", id);
-        if (mkdirat(root, path, 0700) < 0)
+        if (mkdirat(root, from, 0700) < 0)
                 return -errno;
-        if ((r = state_open_in(root, "sandboxes", id, &s)) < 0) {
-                (void)unlinkat(root, path, AT_REMOVEDIR);
+        r = state_open_in(root, "sandboxes", hidden, &s);
+        if (r == 0 && (flock(s.dir, LOCK_EX | LOCK_NB) < 0 || fchmod(s.dir, dir_mode()) < 0 ||
+                       syscall(SYS_renameat2, root, from, root, path, 1 /* RENAME_NOREPLACE */) < 0))
+                r = -errno;
+        if (r < 0) {
+                (void)unlinkat(root, from, AT_REMOVEDIR);
                 return r;
         }
-        /* Somebody who lists sandboxes may look at it between these two lines, hold the lock for a moment, and take it for
-         * the remains of a crash. */
-        if (flock(s.dir, LOCK_EX) < 0 || (unlinkat(s.dir, "ended.json", 0) < 0 && errno != ENOENT) ||
-            fchmod(s.dir, dir_mode()) < 0)
-                return -errno;
+        snprintf(s.id, strlen(s.id) + 1, "%s", id);
         *ret = s;
         s = STATE_NONE;
         return 0;

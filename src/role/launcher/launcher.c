@@ -280,7 +280,7 @@ static void do_readonly(struct launcher *x, const struct plan_op *op) {
 static void do_new(struct launcher *x, const struct plan_op *op) {
         static const struct mount_option pts[] = {{"newinstance", NULL}, {"ptmxmode", "0666"}, {"mode", "0620"}};
         uint64_t attr = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
-        const char *type = op->kind == OP_PROC ? "proc" : op->kind == OP_SYSFS ? "sysfs" : "devpts";
+        const char *type = op->kind == OP_PROC ? "proc" : op->kind == OP_SYSFS ? "sysfs" : op->kind == OP_MQUEUE ? "mqueue" : "devpts";
         char why[256] = "";
 
         if (op->kind != OP_DEVPTS)
@@ -351,6 +351,7 @@ static void execute(struct launcher *x) {
                 case OP_PROC:
                 case OP_SYSFS:
                 case OP_DEVPTS:
+                case OP_MQUEUE:
                         do_new(x, op);
                         break;
                 case OP_MASK:
