@@ -1,6 +1,7 @@
 /* Facts about the host, see host.h. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <sys/random.h>
@@ -46,6 +47,28 @@ char *host_home(void) {
                 fclose(f);
         }
         return found ? found : strdup("/");
+}
+
+int host_own_program(const char *name, char **ret, struct error *e) {
+        char exe[PATH_MAX];
+        ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+        if (n < 0)
+                return error_errno(e, errno, "Belljar's own program cannot be found");
+        exe[n] = 0;
+        *strrchr(exe, '/') = 0; /* the kernel's paths are absolute */
+        static const char *const places[] = {"", "/../libexec/belljar"};
+        for (size_t i = 0; i < ELEMENTSOF(places); i++) {
+                _cleanup_free_ char *path = str_printf("%s%s/%s", exe, places[i], name);
+                if (!path)
+                        return error_set(e, ENOMEM, "out of memory");
+                if (access(path, X_OK) == 0) {
+                        *ret = TAKE_PTR(path);
+                        return 0;
+                }
+        }
+        error_set(e, ENOENT, "%s is not where Belljar's programs are, beside %s", name, exe);
+        return error_fix(e, "install Belljar with make install, which puts it in libexec/belljar");
 }
 
 uint64_t host_memory(void) {

@@ -26,5 +26,8 @@ int host_gather(struct plan *p, const struct policy *policy, const char *mountin
 int host_resolve(const char *path, const char *base, const char *home, char **ret, struct error *e) _must_check_;
 /* The caller's home: $HOME where it is absolute and a directory, else that of /etc/passwd. Allocated. */
 char *host_home(void);
+/* Where a program of Belljar's own stands: beside the one that runs (build tree, libexec), or in ../libexec/belljar.
+ * Allocated. */
+int host_own_program(const char *name, char **ret, struct error *e) _must_check_;
 /* Bytes of memory of this host; 0: unknown. */
 uint64_t host_memory(void);

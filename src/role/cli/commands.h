@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "svc/state.h"
 
-/* Exit status of Belljar's own (design: 124 and below 125 as in docs/manual). */
+/* Exit status of Belljar's own; the rest is the command's. */
 enum {
         EXIT_TRIPWIRE = 123, /* stopped because of a limit other than time */
         EXIT_DEADLINE = 124, /* time or idle limit */

@@ -1,7 +1,5 @@
 /* `belljar run`: makes the plan, forks the supervisor, guards it, and says what came of it. */
 #include <fcntl.h>
-#include <libgen.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,28 +21,15 @@
 #include "sys/cgroup.h"
 #include "sys/process.h"
 
-/* belljar-init stands beside belljar (build tree) or in ../libexec/belljar (installed). Executed by its fd, so that
- * nothing is looked up once the namespaces are made. */
+/* Executed by its fd, so that nothing is looked up once the namespaces are made. */
 static int open_init(struct error *e) {
-        char exe[PATH_MAX], path[PATH_MAX + 64];
-        ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+        _cleanup_free_ char *path = NULL;
+        int r = host_own_program("belljar-init", &path, e), fd;
 
-        if (n < 0)
-                return error_errno(e, errno, "Belljar's own program cannot be found");
-        exe[n] = 0;
-        const char *dir = dirname(exe);
-        static const char *const places[] = {"%s/belljar-init", "%s/../libexec/belljar/belljar-init"};
-        for (size_t i = 0; i < ELEMENTSOF(places); i++) {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-                snprintf(path, sizeof(path), places[i], dir);
-#pragma GCC diagnostic pop
-                int fd = open(path, O_PATH | O_CLOEXEC);
-                if (fd >= 0)
-                        return fd;
-        }
-        error_errno(e, errno, "belljar-init cannot be found beside %s", dir);
-        return error_fix(e, "install Belljar with make install, which puts it in libexec/belljar");
+        if (r < 0)
+                return r;
+        fd = open(path, O_PATH | O_CLOEXEC);
+        return fd < 0 ? error_errno(e, errno, "%s cannot be opened", path) : fd;
 }
 
 /* A directory handed in as stdin would be a way out of the view (openat(0, "..")). */
