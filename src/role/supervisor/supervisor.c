@@ -31,6 +31,7 @@
 
 #define TICK_FIRST_MS 50u
 #define TICK_MAX_MS 250u
+#define DISK_WALK_MS 500u
 /* Where no cgroup bounds the sandbox's memory: the host's last reserve, below which the sandbox ends. */
 #define HOST_RESERVE (192ull << 20)
 /* A run that is over sooner leaves its plan and its end only. */
@@ -60,7 +61,7 @@ struct supervisor {
         uint64_t tick_at, tick_ms, last_cpu_ms, idle_since, peak_memory, last_cpu_seen;
         unsigned peak_processes;
         /* disk */
-        uint64_t disk_free_at_walk, disk_used_at_walk;
+        uint64_t disk_free_at_walk, disk_used_at_walk, disk_walk_at, disk_walk_ms;
         int disk_pipe;
         char namespaces[7][64]; /* "net:[4026531840]", by namespace_names */
 };
@@ -431,26 +432,30 @@ static int add_blocks(const char *path, const struct stat *st, int type, struct 
         return 0;
 }
 
-/* How much the upper layer holds, counted by a child of its own: a tree of hostile shape may take long. */
+/* How much the upper layer holds, counted by a child of its own: a tree of hostile shape may take long. A limit that
+ * cannot be watched ends the run. */
 static void start_disk_walk(struct supervisor *x) {
-        int p[2];
+        int p[2] = {-1, -1};
+        pid_t self = getpid(), pid = pipe2(p, O_CLOEXEC) < 0 ? -1 : fork();
 
-        if (pipe2(p, O_CLOEXEC) < 0)
-                return;
-        pid_t pid = fork();
         if (pid == 0) {
                 prctl(PR_SET_PDEATHSIG, SIGKILL);
+                if (getppid() != self)
+                        _exit(1);
                 (void)nftw("upper", add_blocks, 64, FTW_PHYS | FTW_MOUNT);
                 uint64_t bytes = walked;
                 (void)!write(p[1], &bytes, sizeof(bytes));
                 _exit(0);
         }
-        close(p[1]);
+        fd_close(p[1]);
         if (pid < 0) {
-                close(p[0]);
+                fd_close(p[0]);
+                end_with(x, END_FAILED, errno);
+                kill_all(x);
                 return;
         }
         x->disk_pipe = p[0];
+        x->disk_walk_at = now_ms();
 }
 
 static void on_disk_walk(struct supervisor *x) {
@@ -463,17 +468,19 @@ static void on_disk_walk(struct supervisor *x) {
         if (n != sizeof(bytes))
                 return;
         x->disk_used_at_walk = bytes;
+        x->disk_walk_ms = now_ms() - x->disk_walk_at;
         if (bytes > x->plan->limits.want.disk.value) {
                 end_with(x, END_DISK, 0);
                 kill_all(x);
         }
 }
 
-/* The free space of the file system is cheap to ask for; only when it fell by as much as the sandbox has left of its
- * limit is the upper layer counted. */
-static void sample_disk(struct supervisor *x) {
+/* The free space of the file system is cheap to ask for: when it fell by as much as the sandbox has left of its limit,
+ * the upper layer is counted. Others may free meanwhile what the sandbox takes, so that it is counted now and then
+ * in any case, as often as a twentieth of the time allows. */
+static void sample_disk(struct supervisor *x, bool busy) {
         struct statfs fs;
-        uint64_t limit = x->plan->limits.want.disk.value;
+        uint64_t limit = x->plan->limits.want.disk.value, now = now_ms();
 
         if (x->plan->limits.disk != MEANS_SAMPLING || x->disk_pipe >= 0 || fstatfs(x->s->state->dir, &fs) < 0)
                 return;
@@ -481,7 +488,9 @@ static void sample_disk(struct supervisor *x) {
         uint64_t room = limit > x->disk_used_at_walk ? limit - x->disk_used_at_walk : 0;
         if (x->disk_free_at_walk == 0 || left > x->disk_free_at_walk)
                 x->disk_free_at_walk = left;
-        if (x->disk_free_at_walk - left > room) {
+        bool fell = x->disk_free_at_walk - left > room;
+        bool due = busy && now - x->disk_walk_at > MAX(DISK_WALK_MS, 20 * x->disk_walk_ms);
+        if (fell || due) {
                 x->disk_free_at_walk = left;
                 start_disk_walk(x);
         }
@@ -492,7 +501,7 @@ static void tick(struct supervisor *x) {
         struct process_usage u = {};
         uint64_t now = now_ms(), cpu = 0;
 
-        if (l->memory == MEANS_SAMPLING || l->idle == MEANS_TIMER) {
+        if (l->memory == MEANS_SAMPLING || l->idle == MEANS_TIMER || l->disk == MEANS_SAMPLING) {
                 if (!process_tree_usage(x->init_pid, &u)) {
                         cpu = u.cpu_ms;
                         x->peak_memory = MAX(x->peak_memory, u.resident);
@@ -512,7 +521,7 @@ static void tick(struct supervisor *x) {
                         kill_all(x);
                 }
         }
-        sample_disk(x);
+        sample_disk(x, cpu != x->last_cpu_ms);
         if (l->idle == MEANS_TIMER && !x->paused) {
                 if (cpu != x->last_cpu_ms || x->idle_since == 0)
                         x->idle_since = now;
