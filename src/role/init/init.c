@@ -309,7 +309,7 @@ static void write_inner_maps(long pid) {
 }
 
 static long start(char **argv, char **envp) {
-        int up[2], down[2];
+        int up[2] = {-1, -1}, down[2] = {-1, -1};
         char byte = 0;
         long r;
 
@@ -374,7 +374,7 @@ static void reap(long main_pid) {
 }
 
 static void obey(long main_pid) {
-        struct init_msg m;
+        struct init_msg m = {};
         long n = sc(__NR_recvfrom, CTL_FD, &m, sizeof(m), 0, 0, 0);
 
         if (n != sizeof(m))
