@@ -164,6 +164,8 @@ TEST(shadow) {
         check(fstatat(state, "shadow/a/.env", &st, 0) < 0);  /* hidden */
         check(fstatat(state, "shadow/node", &st, 0) < 0);    /* not the caller's to write */
         check(fstatat(state, "shadow/plain", &st, 0) < 0);   /* has an id of its own */
+        strlist_clear(&hide);
+        close(state);
 }
 
 TAP_MAIN

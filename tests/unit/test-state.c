@@ -78,6 +78,7 @@ TEST(lock_and_end) {
         state_close(&f);
         struct strlist l = {};
         check(state_list(root, &l) == 0 && l.n == 0);
+        strlist_clear(&l);
         close(root);
 }
 
@@ -128,6 +129,7 @@ TEST(take_over) {
         check(state_read(&n, "plan.json", &j) == 0);
         json_decref(j);
         check(state_list(root, &ids) == 0 && ids.n == 12);
+        strlist_clear(&ids);
         state_close(&n);
         free(oldest);
         close(root);
@@ -146,6 +148,7 @@ TEST(changed_is_kept) {
         write_end(&s);
         state_close(&s);
         check(state_list(root, &ids) == 0 && ids.n == 1 && state_find(root, id, NULL, false, &f, &e) == 0 && state_changed(&f));
+        strlist_clear(&ids);
         check(state_remove(&f, &e) == 0);
         state_close(&f);
         free(id);

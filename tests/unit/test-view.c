@@ -48,7 +48,7 @@ static void run(struct plan *p, struct view_facts *f) {
 
 TEST(nothing_of_the_user) {
         struct view_facts f = {};
-        struct plan *p = make(&f, "/work/p", WORKSPACE_COW);
+        struct plan *p = make(&f, "/srv2/p", WORKSPACE_COW);
         run(p, &f);
         for (size_t i = 0; i < p->n_ops; i++) {
                 const struct plan_op *op = &p->ops[i];
@@ -57,7 +57,7 @@ TEST(nothing_of_the_user) {
                 check(!path_beneath(op->source, "/home") && !path_beneath(op->source, "/srv") && !path_beneath(op->source, "/data") &&
                       !path_beneath(op->source, "/proc") && !streq(op->source, "/"));
                 /* Whatever is shown is read-only but for the workspace and devices. */
-                check((op->flags & (PLAN_READONLY | PLAN_DEVICE)) || streq(op->target, "/work/p"));
+                check((op->flags & (PLAN_READONLY | PLAN_DEVICE)) || streq(op->target, "/srv2/p"));
         }
         check(find(p, OP_SCRATCH, "/home/u") && find(p, OP_SCRATCH, "/tmp") && find(p, OP_SCRATCH, "/run"));
         check(find(p, OP_PROC, "/proc") && find(p, OP_READONLY, "/proc/sys"));
@@ -106,13 +106,13 @@ TEST(workspace_modes) {
         };
         for (size_t i = 0; i < ELEMENTSOF(t); i++) {
                 struct view_facts f = {};
-                struct plan *p = make(&f, "/work/p", t[i].mode);
+                struct plan *p = make(&f, "/srv2/p", t[i].mode);
                 run(p, &f);
-                const struct plan_op *ws = find(p, t[i].kind, "/work/p");
+                const struct plan_op *ws = find(p, t[i].kind, "/srv2/p");
                 check(ws && (ws->flags & t[i].set) == t[i].set && !(ws->flags & t[i].clear));
                 bool ruled = false;
                 for (size_t k = 0; k < p->n_rules; k++)
-                        if (streq(p->rules[k].path, "/work/p")) {
+                        if (streq(p->rules[k].path, "/srv2/p")) {
                                 ruled = true;
                                 check((p->rules[k].use & (USE_WRITE | USE_CHANGE)) == t[i].use);
                         }
@@ -124,16 +124,16 @@ TEST(workspace_modes) {
 
 TEST(hidden_layer) {
         struct view_facts f = {};
-        struct plan *p = make(&f, "/work/p", WORKSPACE_COW);
+        struct plan *p = make(&f, "/srv2/p", WORKSPACE_COW);
         f.hidden = calloc(2, sizeof(*f.hidden));
         f.n_hidden = 2;
-        f.hidden[0] = (struct view_hidden){strdup("/work/p"), strdup("a/b/.env"), calloc(3, sizeof(mode_t))};
+        f.hidden[0] = (struct view_hidden){strdup("/srv2/p"), strdup("a/b/.env"), calloc(3, sizeof(mode_t))};
         f.hidden[0].modes[0] = 0750;
         f.hidden[0].modes[1] = 0700;
-        f.hidden[1] = (struct view_hidden){strdup("/work/p"), strdup("a/key"), calloc(2, sizeof(mode_t))};
+        f.hidden[1] = (struct view_hidden){strdup("/srv2/p"), strdup("a/key"), calloc(2, sizeof(mode_t))};
         f.hidden[1].modes[0] = 0750;
         run(p, &f);
-        const struct plan_op *ws = find(p, OP_OVERLAY, "/work/p"), *a = find(p, OP_LAYER_DIR, "a"), *b = find(p, OP_LAYER_DIR, "a/b");
+        const struct plan_op *ws = find(p, OP_OVERLAY, "/srv2/p"), *a = find(p, OP_LAYER_DIR, "a"), *b = find(p, OP_LAYER_DIR, "a/b");
         check(ws->layer > 0 && a->layer == ws->layer && a->mode == 0750 && b->mode == 0700 && place(p, a) < place(p, b));
         check(place(p, b) < place(p, find(p, OP_LAYER_WHITEOUT, "a/b/.env")));
         check(find(p, OP_LAYER_WHITEOUT, "a/key")->layer == ws->layer);
@@ -147,12 +147,12 @@ TEST(hidden_layer) {
 
 TEST(sockets_are_covered_where_bound) {
         struct view_facts f = {};
-        struct plan *p = make(&f, "/work/p", WORKSPACE_RW);
-        static const char *const s[] = {"/work/p/a.sock", "/usr/lib/x.sock", "/var/lib/y.sock", "/run/z.sock", "/home/u/h.sock"};
+        struct plan *p = make(&f, "/srv2/p", WORKSPACE_RW);
+        static const char *const s[] = {"/srv2/p/a.sock", "/usr/lib/x.sock", "/var/lib/y.sock", "/run/z.sock", "/home/u/h.sock"};
         for (size_t i = 0; i < ELEMENTSOF(s); i++)
                 check(strlist_add(&f.sockets, s[i]) == 0);
         run(p, &f);
-        check(find(p, OP_MASK, "/work/p/a.sock") && find(p, OP_MASK, "/usr/lib/x.sock"));
+        check(find(p, OP_MASK, "/srv2/p/a.sock") && find(p, OP_MASK, "/usr/lib/x.sock"));
         check(!find(p, OP_MASK, "/var/lib/y.sock")); /* an overlay passes nothing */
         check(!find(p, OP_MASK, "/run/z.sock") && !find(p, OP_MASK, "/home/u/h.sock")); /* not in view */
         plan_free(p);
@@ -161,11 +161,11 @@ TEST(sockets_are_covered_where_bound) {
 
 TEST(read_before_workspace) {
         struct view_facts f = {};
-        struct plan *p = make(&f, "/work/p", WORKSPACE_COW);
-        check(strlist_add(&f.read, "/home/u/.config/git") == 0 && strlist_add(&f.read, "/work") == 0);
+        struct plan *p = make(&f, "/srv2/p", WORKSPACE_COW);
+        check(strlist_add(&f.read, "/home/u/.config/git") == 0 && strlist_add(&f.read, "/srv2") == 0);
         check(strlist_add(&f.read, "/etc/x") == 0 && strlist_add(&f.read_files, "/etc/x") == 0);
         run(p, &f);
-        check(place(p, find(p, OP_OVERLAY, "/work")) < place(p, find(p, OP_OVERLAY, "/work/p")));
+        check(place(p, find(p, OP_OVERLAY, "/srv2")) < place(p, find(p, OP_OVERLAY, "/srv2/p")));
         check(place(p, find(p, OP_SCRATCH, "/home/u")) < place(p, find(p, OP_OVERLAY, "/home/u/.config/git")));
         check(find(p, OP_BIND, "/etc/x")->flags & PLAN_READONLY);
         plan_free(p);
@@ -174,11 +174,11 @@ TEST(read_before_workspace) {
 
 TEST(printed) {
         struct view_facts f = {};
-        struct plan *p = make(&f, "/work/p\n", WORKSPACE_COW);
+        struct plan *p = make(&f, "/srv2/p\n", WORKSPACE_COW);
         check(strlist_add(&p->env, "TOKEN=hunter2") == 0 && strlist_add(&p->argv, "x") == 0);
         run(p, &f);
         char *s = plan_format(p);
-        check(s && strstr(s, "TOKEN") && !strstr(s, "hunter2") && strstr(s, "/work/p\\x0a"));
+        check(s && strstr(s, "TOKEN") && !strstr(s, "hunter2") && strstr(s, "/srv2/p\\x0a"));
         free(s);
         struct json j = {};
         json_begin(&j, NULL, '{');

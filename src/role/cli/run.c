@@ -279,7 +279,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         close(sup.launch.init_exe);
         fd_close(TAKE_FD(x->id_lock)); /* the supervisor's from here on */
         for (int i = 0; i < 3; i++)
-                if (sup.launch.stdio[i] > 2 && (i < 2 || sup.launch.stdio[2] != sup.launch.stdio[1]))
+                if ((i < 2 || sup.launch.stdio[2] != sup.launch.stdio[1]) && sup.launch.stdio[i] > 2)
                         close(sup.launch.stdio[i]);
         if (pid < 0) {
                 r = error_errno(e, errno, "the supervisor cannot be made");

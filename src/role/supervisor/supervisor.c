@@ -230,7 +230,7 @@ static void let_go_of_stdio(const struct supervise *s) {
         for (int i = 0; i < 3; i++) {
                 if (null >= 0)
                         (void)!dup2(null, i);
-                if (s->launch.stdio[i] > 2 && (i < 2 || s->launch.stdio[2] != s->launch.stdio[1]))
+                if ((i < 2 || s->launch.stdio[2] != s->launch.stdio[1]) && s->launch.stdio[i] > 2)
                         close(s->launch.stdio[i]);
         }
         if (null > 2)
