@@ -6,7 +6,7 @@
 #include "svc/state.h"
 
 #define STATE_ID_LEN 12
-/* Of a directory that is being made; one that a kill left stays empty. */
+/* Of a directory that is being made, with its maker's pid; one that a kill left stays empty. */
 #define STATE_NEW_PREFIX ".new-"
 extern const char *const state_places[2];
 

@@ -2,6 +2,7 @@
  * library. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -62,8 +63,8 @@ bool state_alive(const struct state *s) {
         return is_locked(s) && !has_ended(s);
 }
 
-/* Seconds after which a directory that is still being made was left by a kill. */
-#define NEW_MAX_AGE 2
+/* A directory that is still being made counts as left by a kill when its maker is gone, or after so many seconds. */
+#define NEW_MAX_AGE 60
 
 static void remove_half_made(int root) {
         int fd = openat(root, state_places[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -74,9 +75,12 @@ static void remove_half_made(int root) {
                 return;
         }
         for (struct dirent *e; (e = readdir(d));) {
+                const char *rest = str_after(e->d_name, STATE_NEW_PREFIX);
                 struct stat st;
-                if (str_after(e->d_name, STATE_NEW_PREFIX) && fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-                    st.st_ctime + NEW_MAX_AGE < time(NULL))
+                if (!rest || fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                        continue;
+                pid_t maker = (pid_t)strtol(rest, NULL, 10);
+                if ((maker > 0 && kill(maker, 0) < 0 && errno == ESRCH) || st.st_ctime + NEW_MAX_AGE < time(NULL))
                         (void)unlinkat(fd, e->d_name, AT_REMOVEDIR);
         }
         closedir(d);

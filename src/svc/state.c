@@ -176,10 +176,10 @@ static int take_over(int root, const char *id, struct state *ret) {
  * of a crash. */
 static int make_new(int root, const char *id, struct state *ret) {
         _cleanup_state_ struct state s = STATE_NONE;
-        char hidden[STATE_ID_LEN + sizeof(STATE_NEW_PREFIX)], path[64], from[64];
+        char hidden[STATE_ID_LEN + sizeof(STATE_NEW_PREFIX) + 16], path[64], from[64];
         int r;
 
-        snprintf(hidden, sizeof(hidden), STATE_NEW_PREFIX "%s", id);
+        snprintf(hidden, sizeof(hidden), STATE_NEW_PREFIX "%d-%s", (int)getpid(), id);
         snprintf(from, sizeof(from), "sandboxes/%s", hidden);
         snprintf(path, sizeof(path), "sandboxes/%s", id);
         if (mkdirat(root, from, 0700) < 0)

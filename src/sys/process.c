@@ -54,18 +54,22 @@ int process_map_ids(pid_t pid, const char *uid_map, const char *gid_map, int set
 }
 
 int process_userns(const char *uid_map, const char *gid_map) {
-        char path[40];
-        int pidfd = -1, r, fd = -1;
-        pid_t parent = getpid(), pid = process_clone(CLONE_NEWUSER, -1, &pidfd);
+        char path[40], byte;
+        int pidfd = -1, r, fd, hold[2];
 
-        if (pid < 0)
-                return pid;
+        if (pipe2(hold, O_CLOEXEC) < 0)
+                return -errno;
+        pid_t pid = process_clone(CLONE_NEWUSER, -1, &pidfd);
         if (pid == 0) {
-                prctl(PR_SET_PDEATHSIG, SIGKILL);
-                if (getppid() != parent)
-                        _exit(1); /* killed before the line above: nobody else would end this, nor what its fds keep */
-                for (;;)
-                        pause();
+                /* Lives until the other end is closed, by its parent or by its parent's end. */
+                close(hold[1]);
+                (void)!read(hold[0], &byte, 1);
+                _exit(0);
+        }
+        close(hold[0]);
+        if (pid < 0) {
+                close(hold[1]);
+                return pid;
         }
         r = process_map_ids(pid, uid_map, gid_map, 0);
         if (r == 0) {
@@ -73,7 +77,7 @@ int process_userns(const char *uid_map, const char *gid_map) {
                 fd = open(path, O_RDONLY | O_CLOEXEC);
                 r = fd < 0 ? -errno : fd;
         }
-        (void)kill(pid, SIGKILL); /* our own child, not yet waited for: the number is its */
+        close(hold[1]);
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
                 ;
         close(pidfd);
@@ -115,8 +119,11 @@ bool process_is_root(void) {
         if (known < 0) {
                 _cleanup_free_ char *map = NULL;
                 unsigned long inside, outside, n;
-                known = geteuid() == 0 && file_read(AT_FDCWD, "/proc/self/uid_map", 65536, &map, NULL) == 0 &&
-                        sscanf(map, "%lu %lu %lu", &inside, &outside, &n) == 3 && inside == 0 && outside == 0 && n >= UINT32_MAX;
+                /* Where it cannot be told, it is taken for root of the host, whose id must not be mapped: in a container
+                 * the range of ids is then refused by the kernel. */
+                bool told = geteuid() == 0 && file_read(AT_FDCWD, "/proc/self/uid_map", 65536, &map, NULL) == 0 &&
+                            sscanf(map, "%lu %lu %lu", &inside, &outside, &n) == 3;
+                known = geteuid() == 0 && (!told || (inside == 0 && outside == 0 && n >= UINT32_MAX));
         }
         return known;
 }

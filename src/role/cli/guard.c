@@ -241,7 +241,12 @@ static void pull(struct relay *r, struct stream *o) {
 
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
                 return;
-        if (n <= 0) { /* EIO: nobody has the terminal open any more */
+        if (n <= 0) {
+                /* EIO: nobody has the terminal open any more. Anything else would be output lost without a word. */
+                if (n < 0 && errno != EIO) {
+                        error_errno(r->e, errno, "the command's output cannot be read");
+                        ask(r, RUN_STOP, END_FAILED);
+                }
                 fd_close(TAKE_FD(o->from));
                 return;
         }
@@ -409,5 +414,7 @@ void guard_run(struct guard *g, struct run_result *ret, struct error *e) {
                 if (e->errnum == 0)
                         error_set(e, ECANCELED, "the supervisor died: the run was ended");
         }
+        if (e->errnum && r.result.end == END_EXIT)
+                r.result.end = END_FAILED;
         *ret = r.result;
 }
