@@ -102,12 +102,9 @@ static void kill_all(struct supervisor *x) {
 
 /* Trees that must appear with other owners (run by root): opened and id-mapped by the supervisor, which has the
  * right to. */
-static int map_trees(struct supervisor *x, struct error *e) {
-        _cleanup_fd_ int userns = process_userns(x->plan->ids.idmap_uid_map, x->plan->ids.idmap_gid_map);
+static int map_trees(struct supervisor *x, int userns, struct error *e) {
         int r;
 
-        if (userns < 0)
-                return error_errno(e, userns, "a map of owners cannot be made");
         for (size_t i = 0; i < x->plan->n_ops; i++) {
                 int tree = x->s->launch.trees[i];
                 if (tree < 0)
@@ -177,6 +174,13 @@ static int start(struct supervisor *x, struct error *e) {
         int pair[2], go[2] = {-1, -1}, r;
         bool wait_for_go = p->ids.root || (s->cgroup && (s->cgroup->v1_path[0] || s->cgroup->v1_path[1] || s->cgroup->v1_path[2]));
 
+        /* Before the launcher's channels are made: its short-lived process must not hold their ends. */
+        _cleanup_fd_ int userns = -EBADF;
+        if (p->ids.root) {
+                userns = process_userns(p->ids.idmap_uid_map, p->ids.idmap_gid_map);
+                if (userns < 0)
+                        return error_errno(e, userns, "a map of owners cannot be made");
+        }
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ||
             (wait_for_go && pipe2(go, O_CLOEXEC) < 0))
                 return error_errno(e, errno, "the launcher's channels cannot be made");
@@ -209,7 +213,7 @@ static int start(struct supervisor *x, struct error *e) {
         if (p->ids.root) {
                 if ((r = process_map_ids(pid, p->ids.outer_uid_map, p->ids.outer_gid_map, 0)) < 0)
                         return error_errno(e, r, "the sandbox's ids cannot be mapped");
-                if ((r = map_trees(x, e)) < 0)
+                if ((r = map_trees(x, userns, e)) < 0)
                         return r;
         }
         if (s->cgroup && (r = cgroup_enter_v1(s->cgroup, pid)) < 0)
