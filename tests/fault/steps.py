@@ -62,6 +62,13 @@ class Hang(Exception):
     pass
 
 
+def pid_namespace(pid):
+    try:
+        return os.readlink(f"/proc/{pid}/ns/pid")
+    except OSError:
+        return os.readlink("/proc/self/ns/pid")     # gone already: it was none that stays
+
+
 class Steps:
     def __init__(self, argv, env, cwd, at=None, do=None, out=None, err=None, limit=20.0, count=False,
                  before_exec=False, when=None, at_exec=None):
@@ -116,7 +123,7 @@ class Steps:
         if up == "cli":
             return "supervisor" if "supervisor" not in mine else "other"
         if up == "supervisor":
-            return "init" if "init" not in mine else "walker"
+            return "init" if "init" not in mine and pid_namespace(child) != pid_namespace("self") else "walker"
         if up == "init":
             return "payload" if "payload" not in mine else "below"
         return "below"
