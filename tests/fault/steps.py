@@ -58,6 +58,14 @@ def fail_with(number):
     return do
 
 
+def hold(run, pid):
+    """The process stays at its call until the others are gone or wait for it."""
+    run.held = pid
+
+
+HOLD = 0.25     # seconds without an event, after which the others count as waiting
+
+
 class Hang(Exception):
     pass
 
@@ -81,6 +89,7 @@ class Steps:
         self.roles, self.parents, self.alive, self.inside = {}, {}, set(), {}
         self.counts, self.status, self.done_at, self.failing, self.syscall = {}, None, None, None, None
         self.failed = None
+        self.held = None
         self.early = set()
         self.stepping = set()
         self.names = []
@@ -136,6 +145,8 @@ class Steps:
         self.alive.add(child)
 
     def resume(self, pid, sig=0):
+        if pid == self.held:
+            return
         step = self.started and self.roles.get(pid) in self.stepping and (self.count or self.done_at is None)
         if self.failing and self.failing[0] == pid:
             step = True
@@ -197,6 +208,19 @@ class Steps:
         else:
             self.resume(pid, sig)
 
+    def wait(self):
+        since = time.monotonic()
+        while self.held is not None:
+            pid, status = os.waitpid(-1, WALL | os.WNOHANG)
+            if pid:
+                return pid, status
+            if self.alive == {self.held} or time.monotonic() - since > HOLD:
+                pid, self.held = self.held, None
+                self.resume(pid)
+            else:
+                time.sleep(0.001)
+        return os.waitpid(-1, WALL)
+
     def go(self):
         """Until all are gone. False when that was not within the limit: self.hung says who is left."""
         self.spawn()
@@ -210,7 +234,7 @@ class Steps:
         try:
             while self.alive or self.early:
                 try:
-                    pid, status = os.waitpid(-1, WALL)
+                    pid, status = self.wait()
                 except ChildProcessError:
                     break
                 if os.WIFSTOPPED(status):

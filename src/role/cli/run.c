@@ -258,7 +258,10 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         sup.cgroup = have_cgroup ? &cg : NULL;
         if (have_cgroup && cg.can_kill && cg.v2_path)
                 p->cgroup = strdup(cg.v2_path); /* for inspect; nothing depends on it */
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 || guard_prepare() < 0)
+        /* A supervisor that is to remove the directory may do so before this process has another turn. */
+        if (o->rm && (r = write_plan(s, p)) < 0)
+                error_errno(e, r, "the sandbox's directory cannot be written");
+        else if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 || guard_prepare() < 0)
                 r = error_errno(e, errno, "the supervisor's channel cannot be made");
         if (r < 0) {
                 if (have_cgroup)
@@ -290,7 +293,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         }
         /* While the sandbox is being made. The lock on its directory stays with this process, too, until it ends: the
          * record must not be taken over before it was reported on. */
-        if ((r = write_plan(s, p)) < 0) {
+        if (!o->rm && (r = write_plan(s, p)) < 0) {
                 kill(pid, SIGTERM);
                 error_errno(e, r, "the sandbox's directory cannot be written");
         }
