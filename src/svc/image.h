@@ -1,0 +1,66 @@
+/* The store of images, beneath the state directory: reading and locking. Needs no library, as it is part of a start.
+ *
+ *   images/layers/KEY/tree       one layer's files, read-only for everybody; whiteouts as overlayfs has them (userxattr)
+ *   images/layers/KEY/layer      what was counted while it was unpacked (image-record.h)
+ *   images/refs/NAME             an image: its configuration and its layers (image-record.h)
+ *   images/tmp/NAME/             an import or a removal at work; what nobody has locked was left by a kill
+ *   images/lock                  held while something appears in tmp or is looked for there
+ *
+ * KEY is the SHA-256 of the layer's uncompressed tar, as Belljar counted it, and the ids that its files are stored under
+ * (image_layer_key): the same layer under other ids is another tree. A layer is made in tmp and renamed when it is
+ * complete. Who uses one holds a shared flock(2) on its directory: an import until its record is written, a supervisor as
+ * long as the sandbox lives. Who removes one locks it exclusively first, and reads the records after that. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "svc/ids.h"
+
+enum {
+        IMAGE_LAYERS_MAX = 127,   /* overlayfs takes 500; more than this no tool makes */
+        IMAGE_NAME_MAX = 200,     /* bytes of a name with its tag, encoded as a file's name */
+        IMAGE_RECORD_MAX = 4 << 20, /* bytes of a record */
+};
+
+/* All strings are set; "" where the image says nothing. What they hold came with the image: checked for form (no control
+ * characters but in values of env and labels, no NUL), not for sense. */
+struct image {
+        char *name;                 /* with its tag: "debian:12" */
+        char *digest;               /* "sha256:HEX": of the configuration; of the one layer where there is none */
+        struct strlist entrypoint, cmd;
+        struct strlist env;         /* "NAME=value"; a name stands once */
+        char *workdir;              /* absolute and clean; "/" where the image says nothing */
+        char *user;                 /* "", "name", "name:group", "0:0" */
+        struct strlist ports;       /* "80/tcp" */
+        struct strlist labels;      /* "key=value" */
+        char *architecture, *os, *created, *source;
+        uint64_t size;              /* bytes of the layers' files */
+        struct strlist keys;        /* of the layers, bottom first */
+        struct strlist layers;      /* paths of the trees beneath the state directory, topmost first (image_open) */
+        char *ids;                  /* image_ids_text of the ids it is stored under */
+        int *locks;                 /* one a layer: close-on-exec fds with a shared lock; -1 given away (image_open) */
+        size_t n_locks;
+};
+void image_clear(struct image *i);
+#define _cleanup_image_ _cleanup_(image_clear)
+
+/* "debian" becomes "debian:latest". -EINVAL for what cannot be a name: as the registries have it, [host[:port]/]path with
+ * lower case letters, digits and . _ - between slashes, and a tag. Allocated. */
+int image_name(const char *given, char **ret, struct error *e) _must_check_;
+
+/* The image and a lock on each of its layers, which image_clear lets go of; a process that is to keep them inherits the
+ * fds. state_root: as from state_open_root. -ENOENT: no such image. Refused (-ESTALE) where the caller's ids are not those
+ * that it is stored under. */
+int image_open(int state_root, const char *name, struct image *ret, struct error *e) _must_check_;
+
+/* Names of all images, sorted. No error where there is no store. */
+int image_list(int state_root, struct strlist *ret, struct error *e) _must_check_;
+/* The record alone: no locks, no check of ids. */
+int image_read(int state_root, const char *name, struct image *ret, struct error *e) _must_check_;
+
+/* How the ids that files are stored under are written down: "one UID GID", "range", "subids UID SUBUID GID SUBGID N". */
+char *image_ids_text(const struct ids *ids);
+/* The name of a layer's directory. hex: 64 digits. */
+char *image_layer_key(const struct ids *ids, const char *hex);
