@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "model/image-name.h"
 #include "model/policy-table.h"
 
 /* What parse_size and parse_duration take (base/str.h). */
@@ -13,6 +14,14 @@
 #define PATH_PATTERN "^(~(/|$)|[^~])"
 #define GLOB_PATTERN "^(~(/|$)|[^~!])"
 #define ENV_PATTERN "^[A-Za-z_][A-Za-z0-9_]*$"
+/* Coarse: image_name_check has the last word. */
+#define IMAGE_PATTERN "^[A-Za-z0-9][A-Za-z0-9._:/-]*(@sha256:[0-9a-f]{64})?$"
+#define USER_PART "([0-9]{1,5}|[A-Za-z_][A-Za-z0-9_.-]{0,31})"
+#define USER_PATTERN "^" USER_PART "(:" USER_PART ")?$"
+#define NAME_PATTERN "^[a-z0-9][a-z0-9_.-]{0,62}$"
+#define WORKDIR_PATTERN "^[^~]"
+#define INSIDE_PATTERN "^(/[^/]+)+$"
+#define VOLUME_PATTERN "^(~(/|:)|[^~:])[^:]*:(/[^/:]+)+(:(ro|rw))?$"
 #define CONTROL_PATTERN "^[a-z0-9-]+$"
 
 /* json_pack takes ownership of "o" also on failure, and gives NULL for it: one look at the end is enough. */
@@ -55,6 +64,22 @@ static json_t *value(const struct policy_key *k) {
                 return choice(k);
         case KEY_PATH:
                 return path(PATH_PATTERN);
+        case KEY_IMAGE:
+                return json_pack("{s:s, s:i, s:s}", "type", "string", "maxLength", (int)IMAGE_NAME_MAX, "pattern",
+                                 IMAGE_PATTERN);
+        case KEY_USER: /* to YAML 1.1, 1000 and 10:30 are numbers */
+                return number_or_text("integer", number(0, 1), number(INT32_MAX, 1), USER_PATTERN);
+        case KEY_NAME:
+                return json_pack("{s:s, s:s}", "type", "string", "pattern", NAME_PATTERN);
+        case KEY_WORKDIR:
+                return path(WORKDIR_PATTERN);
+        case KEY_INSIDE:
+                return path(INSIDE_PATTERN);
+        case KEY_WORDS:
+                return list(json_pack("{s:s, s:i}", "type", "string", "maxLength", (int)POLICY_WORD_BYTES - 1));
+        case KEY_VOLUMES:
+                return json_pack("{s:s, s:i, s:{s:[o, {s:s, s:s}]}}", "type", "array", "maxItems", (int)POLICY_VOLUMES_MAX,
+                                 "items", "anyOf", section(k), "type", "string", "pattern", VOLUME_PATTERN);
         case KEY_PATHS:
                 return list(path(PATH_PATTERN));
         case KEY_GLOBS:

@@ -9,8 +9,10 @@
 
 struct policy *policy_new(void) {
         struct policy *p = calloc(1, sizeof(*p));
-        if (p)
+        if (p) {
+                p->min_tier = TIER_PROCESS;
                 p->limits.pids = (struct limit){.value = POLICY_PIDS_DEFAULT, .origin = LIMIT_DEFAULT};
+        }
         return p;
 }
 
@@ -18,7 +20,18 @@ void policy_free(struct policy *p) {
         if (!p)
                 return;
         free(p->source);
+        free(p->image);
+        free(p->user);
+        strlist_clear(&p->entrypoint);
+        free(p->workdir);
         free(p->workspace.path);
+        free(p->workspace.name);
+        free(p->workspace.inside);
+        for (size_t i = 0; i < p->n_volumes; i++) {
+                free(p->volumes[i].host);
+                free(p->volumes[i].inside);
+        }
+        free(p->volumes);
         strlist_clear(&p->read);
         strlist_clear(&p->hide);
         strlist_clear(&p->without);
@@ -65,14 +78,18 @@ static int set_choice(struct policy *p, const struct policy_key *k, const char *
         }
         if (k->field == offsetof(struct policy, tier))
                 p->tier = (enum tier)i;
+        else if (k->field == offsetof(struct policy, min_tier))
+                p->min_tier = (enum tier)(i + 1); /* there is no minimum called auto */
         else if (k->field == offsetof(struct policy, trust))
                 p->trust = (enum trust)i;
-        else
+        else {
                 p->workspace.mode = (enum workspace_mode)i;
+                p->workspace.mode_written = true;
+        }
         return 0;
 }
 
-static int check_path(const struct policy_key *k, const char *text, struct error *e) {
+int policy_check_path(const struct policy_key *k, const char *text, struct error *e) {
         if (text[0] == 0) {
                 error_set(e, EINVAL, "an empty path in %s", k->name);
                 return error_fix(e, "write a path, or leave the entry out");
@@ -89,17 +106,29 @@ static int check_path(const struct policy_key *k, const char *text, struct error
         return 0;
 }
 
-static int set_path(struct policy *p, const struct policy_key *k, const char *text, struct error *e) {
-        char **field = field_of(p, k);
-        int r = check_path(k, text, e);
-
-        if (r < 0)
-                return r;
+int policy_keep(char **field, const char *text, struct error *e) {
         char *copy = strdup(text);
+
         if (!copy)
                 return error_set(e, ENOMEM, "out of memory");
         free(*field);
         *field = copy;
+        return 0;
+}
+
+/* The types that are kept as the text they are. */
+static int set_text(struct policy *p, const struct policy_key *k, const char *text, struct error *e) {
+        int r;
+
+        if (k->type == KEY_PATH && p->workspace.name) {
+                error_set(e, EINVAL, "%s beside a name of the workspace: it has one or the other", k->name);
+                return error_fix(e, "take path or name out");
+        }
+        r = k->type == KEY_PATH ? policy_check_path(k, text, e) : policy_check_text(p, k, text, e);
+        if (r < 0 || (r = policy_keep(field_of(p, k), text, e)) < 0)
+                return r;
+        if (k->type == KEY_NAME)
+                policy_default_mode(p);
         return 0;
 }
 
@@ -217,7 +246,12 @@ int policy_set_scalar(struct policy *p, const struct policy_key *k, const char *
         case KEY_CHOICE:
                 return set_choice(p, k, text, e);
         case KEY_PATH:
-                return set_path(p, k, text, e);
+        case KEY_IMAGE:
+        case KEY_USER:
+        case KEY_WORKDIR:
+        case KEY_NAME:
+        case KEY_INSIDE:
+                return set_text(p, k, text, e);
         case KEY_SIZE:
         case KEY_CPU:
         case KEY_COUNT:
@@ -248,8 +282,10 @@ int policy_add_item(struct policy *p, const struct policy_key *k, const char *te
                 return error_set(e, E2BIG, "%s has more than %u entries", k->name, POLICY_LIST_MAX);
         if (k->type == KEY_NAMES)
                 r = check_control(k, text, e);
+        else if (k->type == KEY_WORDS)
+                r = policy_check_text(p, k, text, e);
         else
-                r = check_path(k, text, e);
+                r = policy_check_path(k, text, e);
         if (r < 0)
                 return r;
         if (k->type == KEY_GLOBS && glob_check(text, &why) < 0) {
@@ -315,15 +351,6 @@ int policy_add_env(struct policy *p, const char *assignment, struct error *e) {
                 return error_set(e, ENOMEM, "out of memory");
         return policy_set_env(p, name, assignment[n] == '=' ? assignment + n + 1 : NULL, e);
 }
-
-static int add_item(struct policy *p, const char *parent, const char *leaf, const char *text, struct error *e) {
-        const struct policy_key *section = parent ? policy_key_find(NULL, parent) : NULL;
-        return policy_add_item(p, policy_key_find(section, leaf), text, e);
-}
-
-int policy_add_read(struct policy *p, const char *path, struct error *e) { return add_item(p, "files", "read", path, e); }
-int policy_add_hide(struct policy *p, const char *pattern, struct error *e) { return add_item(p, "files", "hide", pattern, e); }
-int policy_add_without(struct policy *p, const char *control, struct error *e) { return add_item(p, NULL, "without", control, e); }
 
 int policy_set_limit(struct policy *p, const char *name, const char *value, struct error *e) {
         const struct policy_key *limits = policy_key_find(NULL, "limits"), *k = policy_key_find(limits, name);

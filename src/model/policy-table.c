@@ -7,8 +7,10 @@
 const char *const tier_choices[] = {"auto", "process", "container", "microvm", "vm", NULL};
 const char *const trust_choices[] = {"unknown", "reviewed", "own", NULL};
 const char *const workspace_mode_choices[] = {"cow", "rw", "ro", NULL};
+const char *const volume_mode_choices[] = {"ro", "rw", NULL};
 
 #define FIELD(f) .field = offsetof(struct policy, f)
+#define PLACE(f) .place = offsetof(struct policy, places.f)
 #define KIB 1024ull
 #define LARGEST_SIZE (1ull << 50)
 #define LARGEST_TIME (3650ull * 86400000) /* ten years; far below where timers overflow */
@@ -16,24 +18,51 @@ const char *const workspace_mode_choices[] = {"cow", "rw", "ro", NULL};
 const struct policy_key policy_keys[] = {
         {"version", KEY_VERSION, .required = true,
          .doc = "The version of this file's format. Always 1."},
-        {"tier", KEY_CHOICE, FIELD(tier), .choices = tier_choices,
+        {"tier", KEY_CHOICE, FIELD(tier), PLACE(tier), .choices = tier_choices,
          .doc = "Where the run is held. auto chooses by risk and says why."},
+        {"min_tier", KEY_CHOICE, FIELD(min_tier), PLACE(min_tier), .choices = tier_choices + 1,
+         .doc = "The weakest tier that this run may have: auto never goes below it, and a tier below it is an error. "
+                "process is no minimum."},
         {"trust", KEY_CHOICE, FIELD(trust), .choices = trust_choices,
          .doc = "Who wrote what runs here: you (own), somebody whose code was read (reviewed), or unknown."},
+        {"image", KEY_IMAGE, FIELD(image), PLACE(image), .unset = "the host's own programs",
+         .doc = "The image that the run has for its root, as [REGISTRY/]NAME[:TAG][@sha256:DIGEST]."},
+        {"user", KEY_USER, FIELD(user), PLACE(user), .unset = "the image's",
+         .doc = "Who the run is inside an image: USER or USER:GROUP, each a name of the image or a number."},
+        {"entrypoint", KEY_WORDS, FIELD(entrypoint), PLACE(entrypoint), .unset = "the image's",
+         .doc = "The program that the command is handed to, with its first arguments, in place of the image's. An empty "
+                "list is none."},
+        {"workdir", KEY_WORKDIR, FIELD(workdir), PLACE(workdir),
+         .unset = "where the caller stands, in the workspace; in an image its own",
+         .doc = "The directory that the run starts in, as seen inside. A relative one begins at the workspace."},
         {"files", KEY_SECTION,
          .doc = "What the run sees of the host's files."},
         {"files.workspace", KEY_SECTION,
          .doc = "The directory that the run works in."},
-        {"files.workspace.path", KEY_PATH, FIELD(workspace.path), .unset = "the working directory",
+        {"files.workspace.path", KEY_PATH, FIELD(workspace.path), .unset = "the working directory, or what name says",
          .doc = "The workspace's path. ~ is allowed; a relative path begins at this file's directory."},
-        {"files.workspace.mode", KEY_CHOICE, FIELD(workspace.mode), .choices = workspace_mode_choices,
-         .doc = "cow keeps changes apart for review, rw writes them through, ro refuses them."},
+        {"files.workspace.name", KEY_NAME, FIELD(workspace.name), PLACE(name), .unset = "a directory of the host",
+         .doc = "The name of a workspace that Belljar keeps, and that outlives runs; in place of a path."},
+        {"files.workspace.mode", KEY_CHOICE, FIELD(workspace.mode), PLACE(mode), .choices = workspace_mode_choices,
+         .doc = "cow keeps changes apart for review, rw writes them through, ro refuses them. With a name rw is the "
+                "default."},
+        {"files.workspace.inside", KEY_INSIDE, FIELD(workspace.inside), PLACE(inside), .unset = POLICY_WORKSPACE_INSIDE,
+         .doc = "Where the workspace stands in an image's root."},
         {"files.read", KEY_PATHS, FIELD(read), .unset = "nothing more",
          .doc = "Paths of the host that the run sees read-only besides the system's own. Relative ones begin at this file's "
                 "directory."},
         {"files.hide", KEY_GLOBS, FIELD(hide), .unset = "nothing more",
          .doc = "Paths or patterns that the run does not see. Relative ones begin at the workspace; **/NAME is NAME at "
                 "any depth."},
+        {"volumes", KEY_VOLUMES, .unset = "none",
+         .doc = "Files and directories of the host that stand at another place inside; HOST:INSIDE[:ro|rw] is short for a "
+                "mapping."},
+        {"volumes.host", KEY_PATH, .required = true,
+         .doc = "The path on the host. ~ is allowed; a relative path begins at this file's directory. It must exist."},
+        {"volumes.inside", KEY_INSIDE, .required = true,
+         .doc = "Where it stands inside: an absolute path."},
+        {"volumes.mode", KEY_CHOICE, .choices = volume_mode_choices,
+         .doc = "ro refuses writes, rw lets them through to the host."},
         {"env", KEY_ENV, FIELD(env), .unset = "only what describes the caller's terminal, language and search path",
          .doc = "Variables of the run. A value is taken as it is written; null takes the caller's."},
         {"limits", KEY_SECTION,
@@ -55,7 +84,6 @@ const struct policy_key policy_keys[] = {
          .doc = "Time without use of the processor and without terminal traffic: a duration, or seconds."},
         {"without", KEY_NAMES, FIELD(without), .unset = "every control of the tier",
          .doc = "Controls that this run knowingly goes without, by name."},
-        {"image", KEY_LATER},
         {"network", KEY_LATER},
         {"quiet", KEY_LATER},
         {"secrets", KEY_LATER},
@@ -116,7 +144,7 @@ const struct policy_key *policy_key_nearest(const struct policy_key *parent, con
                 size_t d = k->type == KEY_LATER ? SIZE_MAX : distance(leaf, policy_key_leaf(k)), score;
                 if (d > 2 || d * 2 > strlen(leaf))
                         continue;
-                score = d * 2 + (d > 0 && !policy_key_within(k, parent));
+                score = d * 2 + !policy_key_within(k, parent);
                 if (score < least) {
                         least = score;
                         best = k;

@@ -13,6 +13,13 @@ enum key_type {
         KEY_PATHS,    /* struct strlist */
         KEY_GLOBS,    /* struct strlist of patterns (glob.h) */
         KEY_NAMES,    /* struct strlist of control names */
+        KEY_WORDS,    /* struct strlist of a program and its arguments: entrypoint */
+        KEY_IMAGE,    /* char *, an image's name (image-name.h) */
+        KEY_USER,     /* char *, "USER" or "USER:GROUP" */
+        KEY_WORKDIR,  /* char *, a directory as seen inside */
+        KEY_NAME,     /* char *, the name of a workspace */
+        KEY_INSIDE,   /* char *, a place that something of the host is put at inside */
+        KEY_VOLUMES,  /* volumes and n_volumes: a list of mappings of the keys below it, or of their short form */
         KEY_ENV,      /* env and n_env */
         KEY_SIZE,     /* struct limit in bytes */
         KEY_CPU,      /* struct limit in thousandths of a CPU */
@@ -24,23 +31,29 @@ enum key_type {
 struct policy_key {
         const char *name;           /* from the top, with dots: "limits.memory" */
         enum key_type type;
-        size_t field;               /* offset in struct policy */
+        size_t field;               /* offset in struct policy; of a key below KEY_VOLUMES: unused */
         uint64_t min, max;          /* of a limit */
         const char *const *choices; /* NULL-terminated; the first is the default */
         bool required;
         const char *unset;          /* what holds when the key is left out, for the schema and messages; or NULL */
         const char *doc;            /* one sentence, for the schema */
+        size_t place;               /* offset of its struct policy_place; 0: none is kept */
 };
 extern const struct policy_key policy_keys[];
 extern const size_t n_policy_keys;
 
-extern const char *const tier_choices[], *const trust_choices[], *const workspace_mode_choices[];
+extern const char *const tier_choices[], *const trust_choices[], *const workspace_mode_choices[],
+        *const volume_mode_choices[];
 
 #define POLICY_PATH_MAX 4096u    /* bytes */
 #define POLICY_LIST_MAX 4096u    /* entries of a list */
 #define POLICY_ENV_MAX 1024u     /* variables */
 #define POLICY_ENV_BYTES 131072u /* "NAME=VALUE" with its NUL: MAX_ARG_STRLEN, what execve takes */
 #define POLICY_NAME_MAX 64u      /* bytes of a control's name */
+#define POLICY_WORKSPACE_NAME_MAX 63u /* bytes */
+#define POLICY_ID_MAX 65535u          /* ids inside run from 0 to this at most (svc/ids.h) */
+#define POLICY_WORD_BYTES 131072u     /* of one argument with its NUL: MAX_ARG_STRLEN */
+#define POLICY_VOLUMES_MAX 256u
 #define POLICY_PIDS_DEFAULT 4096u
 
 /* The part after the last dot. */
@@ -55,10 +68,24 @@ const struct policy_key *policy_key_nearest(const struct policy_key *parent, con
 /* The setters, for text that stands for a value of the key's type; error messages begin with the value or the key
  * and carry no position. */
 int policy_set_scalar(struct policy *p, const struct policy_key *k, const char *text, struct error *e) _must_check_;
-/* One entry of a KEY_PATHS, KEY_GLOBS or KEY_NAMES list. */
+/* One entry of a KEY_PATHS, KEY_GLOBS, KEY_NAMES or KEY_WORDS list. */
 int policy_add_item(struct policy *p, const struct policy_key *k, const char *text, struct error *e) _must_check_;
 /* value NULL: the caller's. */
 int policy_set_env(struct policy *p, const char *name, const char *value, struct error *e) _must_check_;
+
+/* The checks of types that are about the inside (policy-inside.c): KEY_IMAGE, KEY_USER, KEY_WORKDIR, KEY_NAME,
+ * KEY_INSIDE and KEY_WORDS. */
+int policy_check_text(const struct policy *p, const struct policy_key *k, const char *text, struct error *e) _must_check_;
+int policy_check_path(const struct policy_key *k, const char *text, struct error *e) _must_check_;
+/* Puts a copy into *field. */
+int policy_keep(char **field, const char *text, struct error *e) _must_check_;
+/* With nothing written, the mode follows from whether the workspace has a name. */
+void policy_default_mode(struct policy *p);
+/* One value of a volume's mapping; k is a key below KEY_VOLUMES. */
+int policy_check_volume(const struct policy_key *k, const char *text, struct error *e) _must_check_;
+/* Adds one whose parts have been checked. */
+int policy_keep_volume(struct policy *p, const char *host, const char *inside, bool writable, struct policy_place place,
+                       struct error *e) _must_check_;
 
 /* Text cut for a message, at a whole character, with "..." where something was left out. Returns dst. */
 #define POLICY_BRIEF 72

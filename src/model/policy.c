@@ -71,29 +71,38 @@ static int read_scalar(struct context *c, const struct policy_key *k, const stru
         return 0;
 }
 
+/* "[~/.ssh ~/.aws]" is one entry that names nothing: it must not pass for two. */
+static int check_blank(struct context *c, const struct policy_key *k, const struct yaml_node *n) {
+        char brief[POLICY_BRIEF];
+
+        if (n->style != YAML_STYLE_PLAIN || !strpbrk(n->text, " \t"))
+                return 0;
+        error_set(c->e, EINVAL, "%s: the entry \"%s\" has a blank in it", k->name, policy_brief(brief, n->text));
+        error_fix(c->e, "put it into quotes if it is one, or a comma between two");
+        return place_at(c, n);
+}
+
+static int not_a_list(struct context *c, const struct policy_key *k, const struct yaml_node *n) {
+        error_set(c->e, EINVAL, "%s is a list, not %s", k->name, kind_name(n));
+        error_fix(c->e, yaml_is_null(n)           ? "give it entries, or take the key out"
+                        : k->type == KEY_WORDS    ? "write %s: [\"PROGRAM\", \"ARGUMENT\"]: a line is not split into words"
+                                                  : "write %s: [...], or an entry a line with a dash in front",
+                  policy_key_leaf(k));
+        return place_at(c, n);
+}
+
 static int read_list(struct context *c, const struct policy_key *k, const struct yaml_node *list) {
-        if (list->kind != YAML_KIND_SEQUENCE) {
-                error_set(c->e, EINVAL, "%s is a list, not %s", k->name, kind_name(list));
-                error_fix(c->e, yaml_is_null(list) ? "give it entries, or take the key out"
-                                                   : "write %s: [...], or an entry a line with a dash in front",
-                          policy_key_leaf(k));
-                return place_at(c, list);
-        }
+        if (list->kind != YAML_KIND_SEQUENCE)
+                return not_a_list(c, k, list);
         for (const struct yaml_node *n = list->first; n; n = n->next) {
-                char brief[POLICY_BRIEF];
                 int r = check_scalar(c, k, n);
-                if (r < 0)
+                if (r < 0 || (r = check_blank(c, k, n)) < 0)
                         return r;
-                /* "[~/.ssh ~/.aws]" is one entry that names nothing: it must not pass for two. */
-                if (n->style == YAML_STYLE_PLAIN && strpbrk(n->text, " \t")) {
-                        error_set(c->e, EINVAL, "%s: the entry \"%s\" has a blank in it", k->name,
-                                  policy_brief(brief, n->text));
-                        error_fix(c->e, "put it into quotes if it is one, or a comma between two");
-                        return place_at(c, n);
-                }
                 if (policy_add_item(c->p, k, n->text, c->e) < 0)
                         return place_at(c, n);
         }
+        if (k->type == KEY_WORDS)
+                c->p->has_entrypoint = true;
         return 0;
 }
 
@@ -140,9 +149,59 @@ static int unknown_key(struct context *c, const struct policy_key *section, cons
         return place_at(c, key);
 }
 
+static const struct yaml_node *find(const struct yaml_node *map, const char *name) {
+        if (map->kind == YAML_KIND_MAPPING)
+                for (const struct yaml_node *key = map->first; key; key = key->next)
+                        if (streq(key->text, name))
+                                return key->value;
+        return NULL;
+}
+
+/* A volume in its long form. */
+static int read_volume(struct context *c, const struct policy_key *volumes, const struct yaml_node *map) {
+        const struct yaml_node *host = find(map, "host"), *inside = find(map, "inside"), *mode = find(map, "mode");
+
+        for (const struct yaml_node *key = map->first; key; key = key->next) {
+                const struct policy_key *k = policy_key_find(volumes, key->text);
+                int r = k ? check_scalar(c, k, key->value) : unknown_key(c, volumes, key);
+                if (r < 0)
+                        return r;
+                if (policy_check_volume(k, key->value->text, c->e) < 0)
+                        return place_at(c, key->value);
+        }
+        if (!host || !inside) {
+                error_set(c->e, EINVAL, "a volume without the key %s", host ? "inside" : "host");
+                error_fix(c->e, "write {host: PATH, inside: /PATH}, or HOST:INSIDE");
+                return place_at(c, map);
+        }
+        if (policy_keep_volume(c->p, host->text, inside->text, mode && streq(mode->text, "rw"),
+                               (struct policy_place){map->line, map->column}, c->e) < 0)
+                return place_at(c, inside);
+        return 0;
+}
+
+static int read_volumes(struct context *c, const struct policy_key *k, const struct yaml_node *list) {
+        if (list->kind != YAML_KIND_SEQUENCE)
+                return not_a_list(c, k, list);
+        for (const struct yaml_node *n = list->first; n; n = n->next) {
+                int r;
+                if (n->kind == YAML_KIND_MAPPING) {
+                        if ((r = read_volume(c, k, n)) < 0)
+                                return r;
+                        continue;
+                }
+                if ((r = check_scalar(c, k, n)) < 0 || (r = check_blank(c, k, n)) < 0)
+                        return r;
+                if (policy_add_volume(c->p, n->text, c->e) < 0)
+                        return place_at(c, n);
+                c->p->volumes[c->p->n_volumes - 1].place = (struct policy_place){n->line, n->column};
+        }
+        return 0;
+}
+
 static int read_section(struct context *c, const struct policy_key *section, const struct yaml_node *map);
 
-static int read_key(struct context *c, const struct policy_key *k, const struct yaml_node *key) {
+static int read_value(struct context *c, const struct policy_key *k, const struct yaml_node *key) {
         switch (k->type) {
         case KEY_SECTION:
                 return read_section(c, k, key->value);
@@ -151,7 +210,10 @@ static int read_key(struct context *c, const struct policy_key *k, const struct 
         case KEY_PATHS:
         case KEY_GLOBS:
         case KEY_NAMES:
+        case KEY_WORDS:
                 return read_list(c, k, key->value);
+        case KEY_VOLUMES:
+                return read_volumes(c, k, key->value);
         case KEY_LATER:
                 error_set(c->e, ENOTSUP, "this version of Belljar does not enforce %s, and so refuses a policy that has it",
                           k->name);
@@ -160,6 +222,13 @@ static int read_key(struct context *c, const struct policy_key *k, const struct 
         default:
                 return read_scalar(c, k, key->value);
         }
+}
+
+static int read_key(struct context *c, const struct policy_key *k, const struct yaml_node *key) {
+        int r = read_value(c, k, key);
+        if (r >= 0 && k->place)
+                *(struct policy_place *)((char *)c->p + k->place) = (struct policy_place){key->value->line, key->value->column};
+        return r;
 }
 
 static int read_section(struct context *c, const struct policy_key *section, const struct yaml_node *map) {
@@ -174,20 +243,12 @@ static int read_section(struct context *c, const struct policy_key *section, con
         return 0;
 }
 
-static const struct yaml_node *find(const struct yaml_node *map, const char *name) {
-        if (map->kind == YAML_KIND_MAPPING)
-                for (const struct yaml_node *key = map->first; key; key = key->next)
-                        if (streq(key->text, name))
-                                return key->value;
-        return NULL;
-}
-
 /* The version comes first, wherever it stands: with another one, the other keys may not mean what they mean here. */
 static int read_required(struct context *c, const struct yaml_node *root) {
         for (size_t i = 0; i < n_policy_keys; i++) {
                 const struct policy_key *k = &policy_keys[i];
                 const struct yaml_node *n;
-                if (!k->required)
+                if (!k->required || !policy_key_within(k, NULL))
                         continue;
                 n = find(root, k->name);
                 if (!n) {

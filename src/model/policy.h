@@ -33,21 +33,50 @@ struct env_rule {
         char *name, *value;
 };
 
+/* Where a value stands in the file. Line 0: it is a default, or was set by the command line. */
+struct policy_place {
+        unsigned line, column; /* from 1 */
+};
+
+/* A file or directory of the host that stands at another place inside. */
+struct volume {
+        char *host;   /* as written (~ and relative allowed) */
+        char *inside; /* absolute and clean; not /, nor within /proc, /sys or /dev; no other volume's */
+        bool writable;
+        struct policy_place place;
+};
+
 struct policy {
         char *source; /* the file it was read from; NULL: none */
         enum tier tier;
+        enum tier min_tier; /* what TIER_AUTO does not go below and `tier` may not be below; TIER_PROCESS: no minimum */
         enum trust trust;
+        char *image; /* as written, of the form that image-name.h says; NULL: none */
+        char *user;  /* "USER" or "USER:GROUP", each a name or a number; NULL: the image's */
+        struct strlist entrypoint; /* in place of the image's, where has_entrypoint; may be empty: none */
+        bool has_entrypoint;
+        char *workdir; /* as seen inside; a relative one begins at the workspace; NULL: where the run would start by itself */
         struct {
-                char *path; /* as written; NULL: the working directory */
-                enum workspace_mode mode;
+                char *path;   /* as written; NULL: the working directory, where there is no name either */
+                char *name;   /* of a workspace that Belljar keeps; never beside a path */
+                char *inside; /* where it stands in an image's root, absolute and clean; NULL: POLICY_WORKSPACE_INSIDE */
+                enum workspace_mode mode; /* where nothing was written: cow, and rw for one that has a name */
+                bool mode_written;
         } workspace;
+        struct volume *volumes;
+        size_t n_volumes;
         struct strlist read; /* host paths to be seen read-only, as written (~ and relative allowed) */
         struct strlist hide; /* paths or globs, as written */
         struct env_rule *env;
         size_t n_env;
         struct limits limits;
         struct strlist without; /* controls that the user does without, by name (control.h) */
+        struct {
+                struct policy_place tier, min_tier, image, user, entrypoint, workdir, mode, name, inside;
+        } places;
 };
+
+#define POLICY_WORKSPACE_INSIDE "/workspace"
 
 /* A policy with the defaults of docs/policy.md. NULL when memory is out. */
 struct policy *policy_new(void);
@@ -68,6 +97,30 @@ int policy_add_env(struct policy *p, const char *assignment, struct error *e) _m
 int policy_add_read(struct policy *p, const char *path, struct error *e) _must_check_;
 int policy_add_hide(struct policy *p, const char *pattern, struct error *e) _must_check_;
 int policy_add_without(struct policy *p, const char *control, struct error *e) _must_check_;
+
+/* What options of the command line set, with the checks that the file's keys have; each takes the place of what the
+ * file says. */
+int policy_set_tier(struct policy *p, const char *tier, struct error *e) _must_check_;
+/* Only ever raises: one below the file's is an error. */
+int policy_set_min_tier(struct policy *p, const char *tier, struct error *e) _must_check_;
+int policy_set_trust(struct policy *p, const char *trust, struct error *e) _must_check_;
+int policy_set_image(struct policy *p, const char *name, struct error *e) _must_check_;
+int policy_set_user(struct policy *p, const char *user, struct error *e) _must_check_;
+int policy_set_workdir(struct policy *p, const char *dir, struct error *e) _must_check_;
+/* One word, the program; "" for none, as docker has it. */
+int policy_set_entrypoint(struct policy *p, const char *program, struct error *e) _must_check_;
+/* A path takes the place of a name, and a name that of a path. */
+int policy_set_workspace_path(struct policy *p, const char *path, struct error *e) _must_check_;
+int policy_set_workspace_name(struct policy *p, const char *name, struct error *e) _must_check_;
+int policy_set_workspace_mode(struct policy *p, const char *mode, struct error *e) _must_check_;
+int policy_set_workspace_inside(struct policy *p, const char *dir, struct error *e) _must_check_;
+/* "HOST:INSIDE[:ro|rw]", without a mode ro. It is the last of p->volumes then, HOST as written. */
+int policy_add_volume(struct policy *p, const char *text, struct error *e) _must_check_;
+
+/* What keys must be to each other, once file and command line are read: a tier that is not below the minimum and can
+ * run what there is, no key for an image without one, no two things at one place. Messages name both keys with the
+ * lines where they stand. To be called before a run is prepared. */
+int policy_check(const struct policy *p, struct error *e) _must_check_;
 
 /* The JSON Schema (draft 2020-12) for belljar.yaml, made from the same table as the parser. NULL: no memory. */
 char *policy_schema(void);

@@ -1,0 +1,11 @@
+/* Names of images as people write them: [REGISTRY/]NAME[:TAG][@sha256:DIGEST]. Pure; for the policy reader and the
+ * image store. */
+#pragma once
+
+#include "base/macros.h"
+
+#define IMAGE_NAME_MAX 512u /* bytes: 255 for the name, 128 for the tag, 71 for the digest and the signs between */
+
+/* -EINVAL: not such a name; *ret_why (which may be NULL) is then what to do about it. The registry is the first part
+ * where it has a dot or a port or is "localhost", as docker has it. */
+int image_name_check(const char *name, const char **ret_why) _must_check_;

@@ -1,0 +1,186 @@
+/* What options of the command line set in a policy, through the setters of the file's keys; and the check of a whole
+ * policy, once both have been read. */
+#include <stdio.h>
+#include <string.h>
+
+#include "model/policy-table.h"
+
+static const struct policy_key *key(const char *parent, const char *leaf) {
+        const struct policy_key *section = parent ? policy_key_find(NULL, parent) : NULL;
+
+        if (parent && streq(parent, "workspace"))
+                section = policy_key_find(policy_key_find(NULL, "files"), parent);
+        return policy_key_find(section, leaf);
+}
+
+static int add_item(struct policy *p, const char *parent, const char *leaf, const char *text, struct error *e) {
+        return policy_add_item(p, key(parent, leaf), text, e);
+}
+
+int policy_add_read(struct policy *p, const char *path, struct error *e) { return add_item(p, "files", "read", path, e); }
+int policy_add_hide(struct policy *p, const char *pattern, struct error *e) { return add_item(p, "files", "hide", pattern, e); }
+int policy_add_without(struct policy *p, const char *control, struct error *e) { return add_item(p, NULL, "without", control, e); }
+
+/* The value is not the file's any more. */
+static int set(struct policy *p, const char *parent, const char *leaf, const char *text, struct error *e) {
+        const struct policy_key *k = key(parent, leaf);
+        int r = policy_set_scalar(p, k, text, e);
+
+        if (r >= 0 && k->place)
+                *(struct policy_place *)((char *)p + k->place) = (struct policy_place){};
+        return r;
+}
+
+int policy_set_tier(struct policy *p, const char *tier, struct error *e) { return set(p, NULL, "tier", tier, e); }
+int policy_set_trust(struct policy *p, const char *trust, struct error *e) { return set(p, NULL, "trust", trust, e); }
+int policy_set_image(struct policy *p, const char *name, struct error *e) { return set(p, NULL, "image", name, e); }
+int policy_set_user(struct policy *p, const char *user, struct error *e) { return set(p, NULL, "user", user, e); }
+int policy_set_workdir(struct policy *p, const char *dir, struct error *e) { return set(p, NULL, "workdir", dir, e); }
+int policy_set_workspace_mode(struct policy *p, const char *mode, struct error *e) {
+        return set(p, "workspace", "mode", mode, e);
+}
+int policy_set_workspace_inside(struct policy *p, const char *dir, struct error *e) {
+        return set(p, "workspace", "inside", dir, e);
+}
+
+int policy_set_min_tier(struct policy *p, const char *tier, struct error *e) {
+        enum tier t = TIER_AUTO;
+
+        if (tier_parse(tier, &t) == 0 && t != TIER_AUTO && t < p->min_tier) {
+                error_set(e, EINVAL, "min_tier %s is below the policy's %s (line %u)", tier, tier_name(p->min_tier),
+                          p->places.min_tier.line);
+                return error_fix(e, "the command line can raise it only; change the policy to lower it");
+        }
+        if (tier_parse(tier, &t) == 0 && t == p->min_tier)
+                return 0;
+        return set(p, NULL, "min_tier", tier, e);
+}
+
+int policy_set_entrypoint(struct policy *p, const char *program, struct error *e) {
+        struct strlist before = p->entrypoint;
+        int r;
+
+        p->entrypoint = (struct strlist){};
+        r = program[0] ? add_item(p, NULL, "entrypoint", program, e) : 0;
+        if (r < 0) {
+                strlist_clear(&p->entrypoint);
+                p->entrypoint = before;
+                return r;
+        }
+        strlist_clear(&before);
+        p->has_entrypoint = true;
+        p->places.entrypoint = (struct policy_place){};
+        return 0;
+}
+
+void policy_default_mode(struct policy *p) {
+        if (!p->workspace.mode_written)
+                p->workspace.mode = p->workspace.name ? WORKSPACE_RW : WORKSPACE_COW;
+}
+
+int policy_set_workspace_path(struct policy *p, const char *path, struct error *e) {
+        char *name = TAKE_PTR(p->workspace.name);
+        int r = set(p, "workspace", "path", path, e);
+
+        if (r < 0) {
+                p->workspace.name = name;
+                return r;
+        }
+        free(name);
+        p->places.name = (struct policy_place){};
+        policy_default_mode(p);
+        return 0;
+}
+
+int policy_set_workspace_name(struct policy *p, const char *name, struct error *e) {
+        char *path = TAKE_PTR(p->workspace.path);
+        int r = set(p, "workspace", "name", name, e);
+
+        if (r < 0)
+                p->workspace.path = path;
+        else
+                free(path);
+        return r;
+}
+
+#define PLACE_TEXT 256
+
+/* "belljar.yaml:3:7", or "the command line". */
+static const char *where(char dst[PLACE_TEXT], const struct policy *p, struct policy_place at) {
+        const char *name = p->source ?: "the policy";
+        size_t len = strlen(name);
+
+        if (at.line == 0)
+                return "the command line";
+        snprintf(dst, PLACE_TEXT, "%s%s:%u:%u", len > 200 ? "..." : "", len > 200 ? name + len - 200 : name, at.line, at.column);
+        return dst;
+}
+
+static int check_tier(const struct policy *p, struct error *e) {
+        const struct policy_place tier = p->places.tier, min = p->places.min_tier;
+        char a[PLACE_TEXT], b[PLACE_TEXT];
+
+        if (p->tier != TIER_AUTO && p->tier < p->min_tier) {
+                error_set(e, EINVAL, "%s: tier is %s, below the min_tier of %s in %s", where(a, p, tier), tier_name(p->tier),
+                          tier_name(p->min_tier), where(b, p, min));
+                return error_fix(e, "ask for %s or a stronger tier%s", tier_name(p->min_tier),
+                                 min.line ? ", or lower min_tier in the policy" : "");
+        }
+        if (p->image && p->tier == TIER_PROCESS) {
+                error_set(e, EINVAL, "%s: tier is process, which runs the host's programs, and image is %s in %s",
+                          where(a, p, tier), p->image, where(b, p, p->places.image));
+                return error_fix(e, "take the image out, or ask for the tier container");
+        }
+        if (!p->image && (p->tier == TIER_CONTAINER || p->tier == TIER_MICROVM)) {
+                error_set(e, EINVAL, "%s: the tier %s needs an image, and there is none", where(a, p, tier), tier_name(p->tier));
+                return error_fix(e, "name one (image: NAME, or --image NAME), or ask for the tier process");
+        }
+        if (!p->image && p->tier == TIER_AUTO && p->min_tier > TIER_PROCESS) {
+                error_set(e, EINVAL, "%s: min_tier is %s, and without an image there is only the tier process", where(a, p, min),
+                          tier_name(p->min_tier));
+                return error_fix(e, "name an image (image: NAME, or --image NAME), or lower min_tier");
+        }
+        return 0;
+}
+
+/* What says something about an image says nothing without one. */
+static int check_image_keys(const struct policy *p, struct error *e) {
+        const struct {
+                bool set;
+                const char *key;
+                struct policy_place at;
+        } keys[] = {
+                {p->user, "user", p->places.user},
+                {p->has_entrypoint, "entrypoint", p->places.entrypoint},
+                {p->workspace.inside, "files.workspace.inside", p->places.inside},
+        };
+        char a[PLACE_TEXT];
+
+        for (size_t i = 0; !p->image && i < ELEMENTSOF(keys); i++)
+                if (keys[i].set) {
+                        error_set(e, EINVAL, "%s: %s is about an image, and there is none", where(a, p, keys[i].at), keys[i].key);
+                        return error_fix(e, "name an image (image: NAME, or --image NAME), or take %s out", keys[i].key);
+                }
+        return 0;
+}
+
+static int check_places(const struct policy *p, struct error *e) {
+        const char *workspace = p->workspace.inside ?: POLICY_WORKSPACE_INSIDE;
+        char a[PLACE_TEXT], brief[POLICY_BRIEF];
+
+        for (size_t i = 0; p->image && i < p->n_volumes; i++)
+                if (streq(p->volumes[i].inside, workspace)) {
+                        error_set(e, EINVAL, "%s: a volume at %s, where the workspace stands", where(a, p, p->volumes[i].place),
+                                  policy_brief(brief, workspace));
+                        return error_fix(e, "give it another place, or the workspace (files.workspace.inside)");
+                }
+        return 0;
+}
+
+int policy_check(const struct policy *p, struct error *e) {
+        int r;
+
+        if ((r = check_tier(p, e)) < 0 || (r = check_image_keys(p, e)) < 0)
+                return r;
+        return check_places(p, e);
+}
