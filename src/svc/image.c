@@ -1,0 +1,206 @@
+/* Reading the store of images, see image.h. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "svc/image-record.h"
+#include "svc/image-store.h"
+
+static bool is_lower(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+static bool is_tag(char c) { return is_lower(c) || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+/* One part between slashes: letters and digits at both ends. */
+static bool is_part(const char *s, size_t n) {
+        if (n == 0 || !is_lower(s[0]) || !is_lower(s[n - 1]))
+                return false;
+        for (size_t i = 0; i < n; i++)
+                if (!is_lower(s[i]) && !strchr("._-", s[i]))
+                        return false;
+        return true;
+}
+
+static bool is_path(const char *s, size_t n) {
+        for (const char *end = s + n, *first = s;;) {
+                const char *slash = memchr(s, '/', (size_t)(end - s)), *stop = slash ? slash : end, *colon = NULL;
+                if (slash && s == first && (colon = memchr(s, ':', (size_t)(stop - s))))
+                        for (const char *p = colon + 1; p < stop || p == colon + 1; p++)
+                                if (p == stop || *p < '0' || *p > '9')
+                                        return false;
+                if (!is_part(s, (size_t)((colon ? colon : stop) - s)))
+                        return false;
+                if (!slash)
+                        return true;
+                s = slash + 1;
+        }
+}
+
+int image_name(const char *given, char **ret, struct error *e) {
+        const char *slash = strrchr(given, '/'), *colon = strrchr(given, ':');
+        const char *tag = colon && (!slash || colon > slash) ? colon + 1 : NULL;
+        size_t n = tag ? (size_t)(colon - given) : strlen(given), tag_len = tag ? strlen(tag) : 0;
+        bool good = is_path(given, n) && strlen(given) <= IMAGE_NAME_MAX - sizeof(":latest");
+
+        if (tag) {
+                good = good && tag_len > 0 && tag_len <= 128 && is_tag(tag[0]);
+                for (size_t i = 0; good && i < tag_len; i++)
+                        good = is_tag(tag[i]) || strchr(".-", tag[i]);
+        }
+        if (!good) {
+                error_set(e, EINVAL, "this cannot be the name of an image: %s", given);
+                return error_fix(e, "use lower case letters, digits and . _ - between slashes, with a tag after a colon: tools/debian:12");
+        }
+        *ret = tag ? strdup(given) : str_printf("%s:latest", given);
+        return *ret ? 0 : error_set(e, ENOMEM, "out of memory");
+}
+
+void image_ref_file(const char *name, char dst[IMAGE_NAME_MAX + 1]) {
+        snprintf(dst, IMAGE_NAME_MAX + 1, "%s", name);
+        for (char *p = dst; (p = strchr(p, '/'));)
+                *p = '+';
+}
+
+char *image_ids_text(const struct ids *ids) {
+        switch (ids->kind) {
+        case IDS_RANGE: return strdup("range");
+        case IDS_SUBIDS:
+                return str_printf("subids %u %u %u %u %u", (unsigned)ids->uid, (unsigned)ids->subuid, (unsigned)ids->gid,
+                                  (unsigned)ids->subgid, (unsigned)ids->n);
+        case IDS_ONE: return str_printf("one %u %u", (unsigned)ids->uid, (unsigned)ids->gid);
+        }
+        return NULL;
+}
+
+char *image_layer_key(const struct ids *ids, const char *hex) {
+        _cleanup_free_ char *text = image_ids_text(ids);
+        if (!text)
+                return NULL;
+        for (char *p = text; (p = strchr(p, ' '));)
+                *p = '-';
+        return str_printf("%s-%s", hex, text);
+}
+
+/* As image_layer_key makes them: nothing that leaves the directory of layers. */
+static bool is_key(const char *s) {
+        return strspn(s, "0123456789abcdef") == 64 && s[64] == '-' &&
+               strspn(s + 65, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(s + 65) && strlen(s) < 160;
+}
+
+int image_read(int state_root, const char *given, struct image *ret, struct error *e) {
+        _cleanup_free_ char *name = NULL, *text = NULL;
+        _cleanup_image_ struct image i = {};
+        char file[IMAGE_NAME_MAX + 1], path[IMAGE_NAME_MAX + 16];
+        size_t len;
+        int r = image_name(given, &name, e);
+
+        if (r < 0)
+                return r;
+        image_ref_file(name, file);
+        snprintf(path, sizeof(path), "images/refs/%s", file);
+        r = file_read(state_root, path, IMAGE_RECORD_MAX, &text, &len);
+        if (r == -ENOENT) {
+                error_set(e, ENOENT, "there is no image %s", name);
+                return error_fix(e, "belljar image ls lists them; belljar image import SOURCE --name %s makes it", name);
+        }
+        if (r == 0)
+                r = image_record_parse(text, len, &i);
+        for (size_t k = 0; r == 0 && k < i.keys.n; k++)
+                if (!is_key(i.keys.items[k]))
+                        r = -EBADMSG;
+        if (r < 0) {
+                error_errno(e, r, "the record of the image %s cannot be read", name);
+                return error_fix(e, "belljar image rm %s, then import it again", name);
+        }
+        *ret = i;
+        i = (struct image){};
+        return 0;
+}
+
+int image_layer_lock(int state_root, const char *key, int *ret_fd) {
+        char path[192];
+        struct stat a, b;
+
+        snprintf(path, sizeof(path), "images/layers/%s", key);
+        for (int tries = 0; tries < 8; tries++) {
+                _cleanup_fd_ int fd = openat(state_root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+                if (fd < 0)
+                        return -errno;
+                while (flock(fd, LOCK_SH) < 0)
+                        if (errno != EINTR)
+                                return -errno;
+                /* Between opening and locking it may have been removed, and made again. */
+                if (fstat(fd, &a) < 0)
+                        return -errno;
+                if (fstatat(state_root, path, &b, AT_SYMLINK_NOFOLLOW) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino) {
+                        *ret_fd = TAKE_FD(fd);
+                        return 0;
+                }
+        }
+        return -ENOENT;
+}
+
+int image_open(int state_root, const char *name, struct image *ret, struct error *e) {
+        _cleanup_image_ struct image i = {};
+        struct ids ids;
+        int r;
+
+        if ((r = image_read(state_root, name, &i, e)) < 0 || (r = ids_find(&ids, e)) < 0)
+                return r;
+        _cleanup_free_ char *now = image_ids_text(&ids);
+        i.locks = calloc(i.keys.n, sizeof(*i.locks));
+        if (!now || !i.locks)
+                return error_set(e, ENOMEM, "out of memory");
+        if (!streq(now, i.ids)) {
+                error_set(e, ESTALE, "the image %s is stored under other ids (%s) than the caller has now (%s)", i.name, i.ids, now);
+                return error_fix(e, "import it again");
+        }
+        for (size_t k = i.keys.n; k-- > 0;) {
+                const char *key = i.keys.items[k];
+                r = image_layer_lock(state_root, key, &i.locks[i.n_locks]);
+                if (r < 0) {
+                        error_errno(e, r, "a layer of the image %s is not there: %.16s", i.name, key);
+                        return error_fix(e, "import it again");
+                }
+                i.n_locks++;
+                if ((r = strlist_addf(&i.layers, "images/layers/%s/tree", key)) < 0)
+                        return error_errno(e, r, "the image %s cannot be opened", i.name);
+        }
+        *ret = i;
+        i = (struct image){};
+        return 0;
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+int image_list(int state_root, struct strlist *ret, struct error *e) {
+        _cleanup_strlist_ struct strlist l = {};
+        int fd = openat(state_root, "images/refs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW), r = 0;
+        DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+
+        if (!d) {
+                r = -errno;
+                fd_close(fd);
+                return r == -ENOENT ? 0 : error_errno(e, r, "the images cannot be listed");
+        }
+        for (struct dirent *x; r == 0 && (x = readdir(d));) {
+                char name[256];
+                snprintf(name, sizeof(name), "%s", x->d_name);
+                for (char *p = name; (p = strchr(p, '+'));)
+                        *p = '/';
+                _cleanup_free_ char *whole = NULL;
+                /* Files that are being written begin with a dot, as no name does. */
+                if (name[0] != '.' && image_name(name, &whole, NULL) == 0 && streq(whole, name))
+                        r = strlist_add(&l, name);
+        }
+        closedir(d);
+        if (r < 0)
+                return error_errno(e, r, "the images cannot be listed");
+        if (l.n > 1)
+                qsort(l.items, l.n, sizeof(*l.items), by_name);
+        *ret = l;
+        l = (struct strlist){};
+        return 0;
+}
