@@ -1,5 +1,8 @@
 /* The table of controls; see control.h. Kernel versions: namespaces(7), cgroups(7), landlock(7), seccomp(2),
  * Documentation/filesystems/overlayfs.rst ("userxattr"), mount_setattr(2). Debian and others carry some earlier. */
+#include <stdio.h>
+#include <string.h>
+
 #include "model/control.h"
 
 #define ALL (CONTROL_IN_PROCESS | CONTROL_IN_CONTAINER)
@@ -63,7 +66,7 @@ static const struct control controls[CONTROL_N] = {
         },
         [CONTROL_CAPABILITIES] = {
                 .id = CONTROL_CAPABILITIES, .name = "capabilities", .required = ALL, .kernel = "2.6.25",
-                .meaning = "no capability in any set, in either user namespace",
+                .meaning = "no capability in any set; for an image's root a few over the image's own ids, none over the rest",
                 .loss = "the empty capability sets",
         },
         [CONTROL_CGROUP_MEMORY] = {
@@ -136,4 +139,41 @@ bool control_required(const struct control *c, enum tier tier) {
         return (unsigned)tier < ELEMENTSOF(bits) && (c->required & bits[tier]);
 }
 
-bool control_tier_built(enum tier tier) { return tier == TIER_PROCESS || tier == TIER_AUTO; }
+bool control_tier_built(enum tier tier) { return tier <= TIER_CONTAINER; }
+
+/* By their numbers, linux/capability.h. */
+static const char *const capability_names[] = {
+        "chown", "dac_override", "dac_read_search", "fowner", "fsetid", "kill", "setgid", "setuid", "setpcap",
+        "linux_immutable", "net_bind_service", "net_broadcast", "net_admin", "net_raw", "ipc_lock", "ipc_owner",
+        "sys_module", "sys_rawio", "sys_chroot", "sys_ptrace", "sys_pacct", "sys_admin", "sys_boot", "sys_nice",
+        "sys_resource", "sys_time", "sys_tty_config", "mknod", "lease", "audit_write", "audit_control", "setfcap",
+        "mac_override", "mac_admin", "syslog", "wake_alarm", "block_suspend", "audit_read", "perfmon", "bpf",
+        "checkpoint_restore",
+};
+
+const char *capabilities_format(char dst[CAPABILITIES_TEXT], uint64_t bits) {
+        size_t n = 0;
+
+        dst[0] = 0;
+        for (unsigned i = 0; i < 64 && n < CAPABILITIES_TEXT; i++) {
+                if (!(bits >> i & 1))
+                        continue;
+                const char *comma = n ? "," : "";
+                n += (size_t)(i < ELEMENTSOF(capability_names)
+                                      ? snprintf(dst + n, CAPABILITIES_TEXT - n, "%s%s", comma, capability_names[i])
+                                      : snprintf(dst + n, CAPABILITIES_TEXT - n, "%s%u", comma, i));
+        }
+        if (n == 0)
+                snprintf(dst, CAPABILITIES_TEXT, "none");
+        return dst;
+}
+
+uint64_t capabilities_parse(const char *text) {
+        uint64_t bits = 0;
+
+        for (const char *p = text; *p; p += strcspn(p, ","), p += *p == ',')
+                for (unsigned i = 0; i < ELEMENTSOF(capability_names); i++)
+                        if (strlen(capability_names[i]) == strcspn(p, ",") && strncmp(p, capability_names[i], strcspn(p, ",")) == 0)
+                                bits |= 1ull << i;
+        return bits;
+}

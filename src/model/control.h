@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "model/policy.h"
 
@@ -54,3 +55,10 @@ const struct control *control_find(const char *name);
 bool control_required(const struct control *c, enum tier tier);
 /* The tiers that this version can run. */
 bool control_tier_built(enum tier tier);
+
+/* The names of capabilities (bits) as capabilities(7) has them, in lower case and without "cap_", separated by commas;
+ * "none". Returns dst. */
+enum { CAPABILITIES_TEXT = 640 };
+const char *capabilities_format(char dst[CAPABILITIES_TEXT], uint64_t bits);
+/* The bits of such a text; what it does not know is left out. */
+uint64_t capabilities_parse(const char *text);

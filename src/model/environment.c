@@ -29,12 +29,35 @@ static const char *lookup(char *const *env, const char *name) {
         return NULL;
 }
 
+static const char *strlist_lookup(const struct strlist *l, const char *name) {
+        size_t n = strlen(name);
+        for (size_t i = 0; i < l->n; i++)
+                if (strncmp(l->items[i], name, n) == 0 && l->items[i][n] == '=')
+                        return l->items[i] + n + 1;
+        return NULL;
+}
+
 static bool is_set(const struct policy *p, const char *assignment) {
         size_t n = strcspn(assignment, "=");
         for (size_t i = 0; i < p->n_env; i++)
                 if (strlen(p->env[i].name) == n && strncmp(p->env[i].name, assignment, n) == 0)
                         return true;
         return false;
+}
+
+/* What the policy sets or takes over. */
+static int add_rules(struct strlist *ret, char *const *caller, const struct policy *policy, struct error *e) {
+        int r = 0;
+
+        for (size_t i = 0; i < policy->n_env && r == 0; i++) {
+                const char *value = policy->env[i].value ? policy->env[i].value : lookup(caller, policy->env[i].name);
+                if (!value) {
+                        error_set(e, ENOENT, "the variable %s is to be taken over, but it is not set", policy->env[i].name);
+                        return error_fix(e, "set it, or give it a value (-e %s=VALUE)", policy->env[i].name);
+                }
+                r = strlist_addf(ret, "%s=%s", policy->env[i].name, value);
+        }
+        return r;
 }
 
 int environment_plan(struct strlist *ret, char *const *caller, const struct policy *policy, const char *home,
@@ -58,13 +81,39 @@ int environment_plan(struct strlist *ret, char *const *caller, const struct poli
                 else if (!is_set(policy, a))
                         r = strlist_add(ret, a);
         }
-        for (size_t i = 0; i < policy->n_env && r == 0; i++) {
-                const char *value = policy->env[i].value ? policy->env[i].value : lookup(caller, policy->env[i].name);
-                if (!value) {
-                        error_set(e, ENOENT, "the variable %s is to be taken over, but it is not set", policy->env[i].name);
-                        return error_fix(e, "set it, or give it a value (-e %s=VALUE)", policy->env[i].name);
-                }
-                r = strlist_addf(ret, "%s=%s", policy->env[i].name, value);
+        if (r == 0)
+                r = add_rules(ret, caller, policy, e);
+        return r < 0 && !e->errnum ? error_errno(e, r, "the environment cannot be made") : r;
+}
+
+int environment_plan_image(struct strlist *ret, char *const *caller, const struct strlist *image, const struct policy *policy,
+                           const char *home, bool single, struct error *e) {
+        static const char *const terminal[] = {"TERM", "COLORTERM", "NO_COLOR", "CLICOLOR", "FORCE_COLOR", "COLUMNS", "LINES"};
+        const struct { const char *name, *value; } own[] = {
+                {"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, {"HOME", home}, {"BELLJAR", "1"},
+                {"FAKEROOTDONTTRYCHOWN", single ? "1" : NULL}, /* as above */
+        };
+        int r = 0;
+
+        for (size_t i = 0; i < image->n && r == 0; i++)
+                if (!is_set(policy, image->items[i]))
+                        r = strlist_add(ret, image->items[i]);
+        for (size_t i = 0; i < ELEMENTSOF(own) && r == 0; i++) {
+                _cleanup_free_ char *a = str_printf("%s=%s", own[i].name, own[i].value ? own[i].value : "");
+                if (!a)
+                        r = -ENOMEM;
+                else if (own[i].value && !is_set(policy, a) && !strlist_lookup(image, own[i].name))
+                        r = strlist_add(ret, a);
         }
-        return r < 0 ? error_errno(e, r, "the environment cannot be made") : 0;
+        for (size_t i = 0; i < ELEMENTSOF(terminal) && r == 0; i++) {
+                const char *value = lookup(caller, terminal[i]);
+                _cleanup_free_ char *a = str_printf("%s=%s", terminal[i], value ? value : "");
+                if (!a)
+                        r = -ENOMEM;
+                else if (value && !is_set(policy, a) && !strlist_lookup(image, terminal[i]))
+                        r = strlist_add(ret, a);
+        }
+        if (r == 0)
+                r = add_rules(ret, caller, policy, e);
+        return r < 0 && !e->errnum ? error_errno(e, r, "the environment cannot be made") : r;
 }

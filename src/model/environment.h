@@ -8,3 +8,6 @@
  * policy names it. home and user are set. A rule without a value whose variable is not set is an error. */
 int environment_plan(struct strlist *ret, char *const *caller, const struct policy *policy, const char *home,
                      const char *user, const char *runtime_dir, struct error *e) _must_check_;
+/* Of an image: its own variables; from the caller's only what describes the terminal. single: there is one id. */
+int environment_plan_image(struct strlist *ret, char *const *caller, const struct strlist *image, const struct policy *policy,
+                           const char *home, bool single, struct error *e) _must_check_;

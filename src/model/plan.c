@@ -7,14 +7,14 @@
 
 static const char *const op_names[] = {
         [OP_DIR] = "dir", [OP_SYMLINK] = "link", [OP_BIND] = "bind", [OP_SCRATCH] = "scratch", [OP_OVERLAY] = "overlay",
-        [OP_PROC] = "proc", [OP_SYSFS] = "sysfs", [OP_DEVPTS] = "devpts", [OP_MQUEUE] = "mqueue", [OP_MASK] = "mask",
+        [OP_IMAGE_LAYER] = "image-layer", [OP_IMAGE] = "image", [OP_PROC] = "proc", [OP_SYSFS] = "sysfs", [OP_DEVPTS] = "devpts", [OP_MQUEUE] = "mqueue", [OP_MASK] = "mask",
         [OP_READONLY] = "read-only", [OP_LAYER_DIR] = "layer-dir", [OP_LAYER_WHITEOUT] = "hide",
         [OP_LAYER_FILE] = "layer-file",
 };
 
 static const struct { unsigned flag; const char *name; } flag_names[] = {
         {PLAN_READONLY, "ro"}, {PLAN_RECURSIVE, "recursive"}, {PLAN_DEVICE, "device"}, {PLAN_UPPER, "upper"},
-        {PLAN_OPTIONAL, "optional"}, {PLAN_IDMAP, "idmap"},
+        {PLAN_OPTIONAL, "optional"}, {PLAN_IDMAP, "idmap"}, {PLAN_STORE, "store"},
 };
 
 static const struct { unsigned use; const char *name; } use_names[] = {
@@ -47,7 +47,9 @@ void plan_free(struct plan *p) {
         free(p->rules);
         free(p->id);
         free(p->name);
+        free(p->image);
         free(p->workspace);
+        free(p->inside);
         free(p->cwd);
         free(p->home);
         free(p->hostname);
@@ -59,6 +61,7 @@ void plan_free(struct plan *p) {
         free(p->ids.inner_gid_map);
         free(p->ids.idmap_uid_map);
         free(p->ids.idmap_gid_map);
+        free(p->ids.store_map);
         strlist_clear(&p->env);
         strlist_clear(&p->argv);
         strlist_clear(&p->without);
@@ -141,9 +144,12 @@ char *plan_format(const struct plan *p) {
         size_t n = list_limits(p, limits);
 
         strbuf_printf(&b, "sandbox    %s\ntier       %s\n", p->id, tier_name(p->tier));
+        if (p->image)
+                strbuf_printf(&b, "image      %s\n", p->image); /* checked: printable (policy.c) */
         if (p->workspace) {
-                _cleanup_free_ char *v = str_visible_dup(p->workspace);
-                strbuf_printf(&b, "workspace  %s (%s)\n", v ? v : "?", workspace_mode_name(p->mode));
+                _cleanup_free_ char *v = str_visible_dup(p->workspace), *i = p->inside ? str_visible_dup(p->inside) : NULL;
+                strbuf_printf(&b, "workspace  %s%s%s (%s)\n", v ? v : "?", i ? " at " : "", i ? i : "",
+                              workspace_mode_name(p->mode));
         }
         strbuf_printf(&b, "user       %u:%u inside, %u:%u on the host\n", (unsigned)p->ids.inner_uid,
                       (unsigned)p->ids.inner_gid, (unsigned)p->ids.host_uid, (unsigned)p->ids.host_gid);
@@ -196,7 +202,9 @@ void plan_json(const struct plan *p, bool full, struct json *j) {
 
         json_str(j, "name", p->name);
         json_str(j, "tier", tier_name(p->tier));
+        json_str(j, "image", p->image);
         json_str(j, "workspace", p->workspace);
+        json_str(j, "workspace_inside", p->inside);
         if (p->workspace)
                 json_hex_if_needed(j, "workspace_hex", p->workspace);
         json_str(j, "mode", workspace_mode_name(p->mode));
@@ -219,6 +227,7 @@ void plan_json(const struct plan *p, bool full, struct json *j) {
         json_num(j, "owner_gid", p->ids.owner_gid);
         json_bool(j, "root", p->ids.root);
         json_end(j, '}');
+        json_num(j, "capabilities", (long long)p->capabilities);
         json_num(j, "landlock_abi", p->landlock_abi);
         json_str(j, "cgroup", p->cgroup);
         json_begin(j, "limits", '{');

@@ -18,6 +18,8 @@ enum plan_op_kind {
         OP_BIND,     /* attach the host's `source` at `target` */
         OP_SCRATCH,  /* attach a fresh directory of the writable scratch file system at `target` */
         OP_OVERLAY,  /* attach `source` beneath layer `layer` (read-only), or with the run's upper layer (PLAN_UPPER) */
+        OP_IMAGE_LAYER, /* open `source`, one of the image's trees; the topmost comes first */
+        OP_IMAGE,    /* attach the opened trees at "/", above layer `layer`, with the run's layer "root" for changes */
         OP_PROC,
         OP_SYSFS,
         OP_DEVPTS,
@@ -37,6 +39,7 @@ enum {
         PLAN_UPPER = 8,     /* OP_OVERLAY: changes go to the run's upper layer */
         PLAN_OPTIONAL = 16, /* a source that is gone is no error */
         PLAN_IDMAP = 32,    /* run by root: show the owner's files as the sandbox user's */
+        PLAN_STORE = 64,    /* run by root: a tree of an image, whose ids are the store's */
 };
 
 struct plan_op {
@@ -56,15 +59,18 @@ struct plan_rule {
 
 struct plan_ids {
         bool root;          /* run by host uid 0: a range of ids of its own, init under another one than the payload */
+        bool subids;        /* an image, run by a user with a range in subuid(5): the maps are written by newuidmap(1) */
         uid_t uid_base;     /* root: host id of the sandbox's id 0; else unused */
         uid_t outer_uid, outer_gid; /* of the payload, in the outer namespace */
         uid_t inner_uid, inner_gid; /* as it sees itself */
         uid_t init_uid;     /* of init, in the outer namespace */
+        uid_t view_uid;     /* who owns what the launcher makes in the view, in the outer namespace: an image's root */
         uid_t host_uid, host_gid; /* of the payload, on the host */
         char *outer_uid_map, *outer_gid_map; /* text for /proc/PID/{uid,gid}_map */
         char *inner_uid_map, *inner_gid_map;
         /* root: of the mounts that show the workspace's owner as the payload; NULL: nothing to change */
         char *idmap_uid_map, *idmap_gid_map;
+        char *store_map; /* root: of the mounts of an image's trees, users and groups alike; NULL: no image */
         uid_t owner_uid;  /* of the workspace on the host */
         gid_t owner_gid;
         bool single; /* one id only: the maps are written by their own process, setgroups denied */
@@ -85,7 +91,10 @@ struct plan {
         char *name; /* --name, or NULL */
         enum tier tier;
         struct plan_ids ids;
-        char *workspace;     /* real path on the host and inside; NULL: none */
+        char *image;         /* its name; NULL: the host's own root is shown */
+        uint64_t capabilities; /* bits that the payload keeps, in its own user namespace */
+        char *workspace;     /* real path on the host; NULL: none */
+        char *inside;        /* where the workspace is seen inside; NULL: where it is on the host */
         dev_t workspace_dev; /* what stood there when it was planned */
         ino_t workspace_ino;
         enum workspace_mode mode;
@@ -109,6 +118,9 @@ struct plan {
         char *state;            /* real path of Belljar's state directory, which no sandbox sees */
         bool shadow;            /* the sandbox's directory holds a layer "shadow" (svc/shadow.h) */
 };
+
+/* The path of the workspace inside; NULL: there is none. */
+static inline const char *plan_workspace_inside(const struct plan *p) { return p->inside ? p->inside : p->workspace; }
 
 struct plan *plan_new(void);
 void plan_free(struct plan *p);
@@ -146,9 +158,16 @@ struct view_facts {
         char *passwd; /* content for /etc/passwd where the sandbox's user is not in the host's; NULL: the host's */
         char *group;
         bool sysfs, proc; /* a new instance can be mounted */
+        /* Of a run on an image: */
+        struct strlist layers; /* its trees, topmost first; as the supervisor finds them from the sandbox's directory */
+        struct view_volume {
+                char *host, *inside; /* real path on the host; as seen inside */
+                bool writable, file;
+        } *volumes;
+        size_t n_volumes;
 };
 void view_facts_clear(struct view_facts *f);
-/* The view of the process tier: adds the operations and rules to the plan. view.c. */
+/* The view of the process tier, or of an image: adds the operations and rules to the plan. view.c, view-image.c. */
 int view_plan(struct plan *p, const struct policy *policy, const struct view_facts *facts,
               struct error *e) _must_check_;
 

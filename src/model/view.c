@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/use.h"
-#include "model/plan.h"
+#include "model/view.h"
 
 /* Top-level directories that hold programs and their data. */
 static const char *const system_dirs[] = {
@@ -149,12 +149,12 @@ static int add_root(struct plan *p, const struct view_facts *f) {
         return plan_allow(p, "/", USE_READ | USE_EXEC);
 }
 
-static int add_scratch(struct plan *p, const char *path, mode_t mode) {
+int view_add_scratch(struct plan *p, const char *path, mode_t mode) {
         int r = plan_add(p, OP_SCRATCH, path, NULL, 0, mode, 0);
         return r < 0 ? r : plan_allow(p, path, USE_READ | USE_EXEC | USE_WRITE | USE_CHANGE);
 }
 
-static int add_dev(struct plan *p, const struct view_facts *f) {
+int view_add_dev(struct plan *p, const struct view_facts *f) {
         static const struct { const char *target, *link; } links[] = {
                 {"/dev/fd", "/proc/self/fd"}, {"/dev/stdin", "/proc/self/fd/0"}, {"/dev/stdout", "/proc/self/fd/1"},
                 {"/dev/stderr", "/proc/self/fd/2"}, {"/dev/ptmx", "pts/ptmx"},
@@ -177,10 +177,10 @@ static int add_dev(struct plan *p, const struct view_facts *f) {
             (r = plan_add(p, OP_MQUEUE, "/dev/mqueue", NULL, 0, 0, 0)) < 0 ||
             (r = plan_allow(p, "/dev/mqueue", USE_READ | USE_WRITE | USE_CHANGE)) < 0)
                 return r;
-        return add_scratch(p, "/dev/shm", 01777);
+        return view_add_scratch(p, "/dev/shm", 01777);
 }
 
-static int add_kernel(struct plan *p, const struct view_facts *f) {
+int view_add_kernel(struct plan *p, const struct view_facts *f) {
         int r;
 
         if ((r = plan_add(p, OP_PROC, "/proc", NULL, 0, 0, 0)) < 0 ||
@@ -225,7 +225,7 @@ static int add_hidden_layer(struct plan *p, const struct view_facts *f, const ch
         return layer;
 }
 
-static int add_read(struct plan *p, const struct view_facts *f) {
+int view_add_read(struct plan *p, const struct view_facts *f) {
         int r;
 
         for (size_t i = 0; i < f->read.n; i++) {
@@ -245,29 +245,30 @@ static int add_read(struct plan *p, const struct view_facts *f) {
         return 0;
 }
 
-static int add_workspace(struct plan *p, const struct view_facts *f) {
+int view_add_workspace(struct plan *p, const struct view_facts *f) {
+        const char *inside = plan_workspace_inside(p);
         int r, layer = add_hidden_layer(p, f, p->workspace);
 
         if (layer < 0)
                 return layer;
         switch (p->mode) {
         case WORKSPACE_COW:
-                r = plan_add(p, OP_OVERLAY, p->workspace, p->workspace, PLAN_UPPER | PLAN_IDMAP, 0, layer);
+                r = plan_add(p, OP_OVERLAY, inside, p->workspace, PLAN_UPPER | PLAN_IDMAP, 0, layer);
                 break;
         case WORKSPACE_RO:
-                r = plan_add(p, OP_OVERLAY, p->workspace, p->workspace, PLAN_READONLY | PLAN_IDMAP, 0, 0);
+                r = plan_add(p, OP_OVERLAY, inside, p->workspace, PLAN_READONLY | PLAN_IDMAP, 0, 0);
                 break;
         default:
-                r = plan_add(p, OP_BIND, p->workspace, p->workspace, PLAN_IDMAP, 0, 0);
+                r = plan_add(p, OP_BIND, inside, p->workspace, PLAN_IDMAP, 0, 0);
         }
         if (r < 0)
                 return r;
-        return plan_allow(p, p->workspace,
+        return plan_allow(p, inside,
                           USE_READ | USE_EXEC | (p->mode == WORKSPACE_RO ? 0 : USE_WRITE | USE_CHANGE));
 }
 
 /* Listening sockets that a bind would show: covered. */
-static int add_socket_masks(struct plan *p, const struct view_facts *f) {
+int view_add_socket_masks(struct plan *p, const struct view_facts *f) {
         for (size_t i = 0; i < f->sockets.n; i++) {
                 const char *s = f->sockets.items[i];
                 const struct plan_op *over = NULL;
@@ -289,10 +290,12 @@ static int add_socket_masks(struct plan *p, const struct view_facts *f) {
 int view_plan(struct plan *p, const struct policy *policy, const struct view_facts *f, struct error *e) {
         int r;
 
+        if (p->image)
+                return view_plan_image(p, f, e);
         p->n_layers = 1;
-        if ((r = add_root(p, f)) < 0 || (r = add_scratch(p, "/tmp", 01777)) < 0 ||
-            (r = add_scratch(p, "/var/tmp", 01777)) < 0 || (r = add_scratch(p, "/run", 0755)) < 0 ||
-            (r = add_dev(p, f)) < 0 || (r = add_kernel(p, f)) < 0)
+        if ((r = add_root(p, f)) < 0 || (r = view_add_scratch(p, "/tmp", 01777)) < 0 ||
+            (r = view_add_scratch(p, "/var/tmp", 01777)) < 0 || (r = view_add_scratch(p, "/run", 0755)) < 0 ||
+            (r = view_add_dev(p, f)) < 0 || (r = view_add_kernel(p, f)) < 0)
                 return error_errno(e, r, "the view cannot be planned");
         _cleanup_free_ char *runtime = str_printf("/run/user/%u", (unsigned)p->ids.inner_uid);
         if (!runtime)
@@ -301,14 +304,14 @@ int view_plan(struct plan *p, const struct policy *policy, const struct view_fac
             (r = plan_add(p, OP_DIR, "/run/lock", NULL, 0, 01777, 0)) < 0)
                 return error_errno(e, r, "the view cannot be planned");
         bool home_first = !p->workspace || !path_beneath(p->home, p->workspace);
-        if (home_first && !streq(p->home, "/") && (r = add_scratch(p, p->home, 0700)) < 0)
+        if (home_first && !streq(p->home, "/") && (r = view_add_scratch(p, p->home, 0700)) < 0)
                 return error_errno(e, r, "the view cannot be planned");
-        if ((r = add_read(p, f)) < 0 || (p->workspace && (r = add_workspace(p, f)) < 0))
+        if ((r = view_add_read(p, f)) < 0 || (p->workspace && (r = view_add_workspace(p, f)) < 0))
                 return error_errno(e, r, "the view cannot be planned");
         for (size_t i = 0; i < f->hidden_elsewhere.n; i++)
                 if ((r = plan_add(p, OP_MASK, f->hidden_elsewhere.items[i], NULL, 0, 0, 0)) < 0)
                         return error_errno(e, r, "the view cannot be planned");
-        if ((r = add_socket_masks(p, f)) < 0)
+        if ((r = view_add_socket_masks(p, f)) < 0)
                 return error_errno(e, r, "the view cannot be planned");
         return 0;
 }
@@ -332,6 +335,12 @@ void view_facts_clear(struct view_facts *f) {
         strlist_clear(&f->read);
         strlist_clear(&f->read_files);
         strlist_clear(&f->hidden_elsewhere);
+        strlist_clear(&f->layers);
+        for (size_t i = 0; i < f->n_volumes; i++) {
+                free(f->volumes[i].host);
+                free(f->volumes[i].inside);
+        }
+        free(f->volumes);
         free(f->passwd);
         free(f->group);
         *f = (struct view_facts){};

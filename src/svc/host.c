@@ -15,16 +15,6 @@
 #include "svc/host.h"
 #include "sys/process.h"
 
-/* Ids for sandboxes run by root: 4,096 ranges of 65,536 in 0x70000000-0x7fffffff, which systemd's list of uses
- * (UIDS-GIDS) leaves unassigned and no distribution's subuid default reaches. */
-#define RANGE_BASE 0x70000000u
-#define RANGE_SIZE 65536u
-#define RANGE_COUNT 4096u
-#define RANGE_FILE "/run/belljar/ids"
-/* Of the range: the agent as it sees itself, and init. */
-#define AGENT_UID 10001u
-#define INIT_UID 65533u
-
 void host_clear(struct host *h) {
         free(h->home);
         view_facts_clear(&h->view);
@@ -110,94 +100,6 @@ int host_resolve(const char *path, const char *base, const char *home, char **re
         if (!real)
                 return error_errno(e, errno ? errno : ENOMEM, "%s cannot be resolved", path);
         *ret = TAKE_PTR(real);
-        return 0;
-}
-
-/* A range of host ids that no other live sandbox has: a lock on one byte of a file, by an open file description that
- * the supervisor holds, so that it is free again when the supervisor is gone, however it went. */
-static int take_range(uid_t *ret_base, int *ret_lock, struct error *e) {
-        unsigned start;
-        *ret_base = 0;
-        int r = mkdir_parents("/run/belljar", 0700);
-
-        if (r < 0)
-                return error_errno(e, r, "/run/belljar cannot be made");
-        if (getrandom(&start, sizeof(start), 0) != sizeof(start))
-                return error_set(e, EIO, "no random number can be had");
-        _cleanup_fd_ int fd = open(RANGE_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (fd < 0)
-                return error_errno(e, errno, "%s cannot be made", RANGE_FILE);
-        for (unsigned i = 0; i < RANGE_COUNT; i++) {
-                unsigned slot = (start + i) % RANGE_COUNT;
-                struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = slot, .l_len = 1};
-                if (fcntl(fd, F_OFD_SETLK, &l) == 0) {
-                        *ret_base = RANGE_BASE + slot * RANGE_SIZE;
-                        *ret_lock = TAKE_FD(fd);
-                        return 0;
-                }
-        }
-        return error_set(e, EAGAIN, "all %u ranges of user ids are in use by sandboxes", RANGE_COUNT);
-}
-
-/* Lines of a map "inside outside count" in which the inner ids a and b change places, all others up to RANGE_SIZE stay,
- * and the outer ones begin at base. */
-static char *swapped_map(uid_t base, unsigned a, unsigned b) {
-        _cleanup_strbuf_ struct strbuf m = {};
-        unsigned lo = MIN(a, b), hi = MAX(a, b);
-
-        if (lo == hi)
-                return str_printf("0 %u %u\n", base, RANGE_SIZE);
-        if (lo > 0)
-                strbuf_printf(&m, "0 %u %u\n", base, lo);
-        strbuf_printf(&m, "%u %u 1\n", lo, base + hi);
-        if (hi > lo + 1)
-                strbuf_printf(&m, "%u %u %u\n", lo + 1, base + lo + 1, hi - lo - 1);
-        strbuf_printf(&m, "%u %u 1\n", hi, base + lo);
-        if (hi + 1 < RANGE_SIZE)
-                strbuf_printf(&m, "%u %u %u\n", hi + 1, base + hi + 1, RANGE_SIZE - hi - 1);
-        return strbuf_take(&m);
-}
-
-int host_plan_ids(struct plan *p, uid_t workspace_uid, gid_t workspace_gid, int *ret_lock, struct error *e) {
-        struct plan_ids *ids = &p->ids;
-        uid_t uid = geteuid();
-        gid_t gid = getegid();
-
-        if (!process_is_root()) {
-                /* Root of a container is not root inside, in neither namespace. */
-                uid_t inner = uid ? uid : AGENT_UID;
-                gid_t inner_gid = uid ? gid : AGENT_UID;
-                *ids = (struct plan_ids){.single = true, .outer_uid = inner, .outer_gid = inner_gid, .inner_uid = inner,
-                                         .inner_gid = inner_gid, .init_uid = inner, .host_uid = uid, .host_gid = gid,
-                                         .owner_uid = uid, .owner_gid = gid};
-                ids->outer_uid_map = str_printf("%u %u 1\n", inner, uid);
-                ids->outer_gid_map = str_printf("%u %u 1\n", inner_gid, gid);
-                ids->inner_uid_map = str_printf("%u %u 1\n", inner, inner);
-                ids->inner_gid_map = str_printf("%u %u 1\n", inner_gid, inner_gid);
-                *ret_lock = -1;
-        } else {
-                uid_t base;
-                int r = take_range(&base, ret_lock, e);
-                if (r < 0)
-                        return r;
-                /* The agent has one id of the range, and the workspace's owner is shown as it by id-mapped mounts. Id 0
-                 * of the range is nobody's: the kernel gives it the /proc files of processes that are not dumpable, as
-                 * init is. Host uid 0 is mapped nowhere. */
-                *ids = (struct plan_ids){.root = true, .uid_base = base, .outer_uid = AGENT_UID, .outer_gid = AGENT_UID,
-                                         .inner_uid = AGENT_UID, .inner_gid = AGENT_UID, .init_uid = INIT_UID,
-                                         .host_uid = base + AGENT_UID, .host_gid = base + AGENT_UID,
-                                         .owner_uid = workspace_uid < INIT_UID ? workspace_uid : AGENT_UID,
-                                         .owner_gid = workspace_gid < INIT_UID ? workspace_gid : AGENT_UID};
-                ids->outer_uid_map = str_printf("0 %u %u\n", base, RANGE_SIZE);
-                ids->outer_gid_map = str_printf("0 %u %u\n", base, RANGE_SIZE);
-                ids->inner_uid_map = str_printf("0 0 %u\n", RANGE_SIZE);
-                ids->inner_gid_map = str_printf("0 0 %u\n", RANGE_SIZE);
-                ids->idmap_uid_map = swapped_map(base, AGENT_UID, ids->owner_uid);
-                ids->idmap_gid_map = swapped_map(base, AGENT_UID, ids->owner_gid);
-        }
-        if (!ids->outer_uid_map || !ids->outer_gid_map || !ids->inner_uid_map || !ids->inner_gid_map ||
-            (ids->root && (!ids->idmap_uid_map || !ids->idmap_gid_map)))
-                return error_set(e, ENOMEM, "out of memory");
         return 0;
 }
 
@@ -389,8 +291,10 @@ int host_gather(struct plan *p, const struct policy *policy, const char *mountin
         for (size_t i = 0; i < sizeof(random); i++)
                 snprintf(v->machine_id + 2 * i, 3, "%02x", random[i]);
         v->sysfs = v->proc = true;
-        if ((r = gather_root(v)) < 0 || (r = gather_var(v)) < 0 || (r = gather_devices(v)) < 0 || (r = gather_mounts(v, mountinfo)) < 0 ||
-            (r = gather_sockets(v)) < 0 || (p->ids.inner_uid != geteuid() && (r = add_agent_user(p, v)) < 0))
+        bool image = p->image; /* then nothing of the host's root is shown */
+        if ((!image && ((r = gather_root(v)) < 0 || (r = gather_var(v)) < 0)) || (r = gather_devices(v)) < 0 ||
+            (r = gather_mounts(v, mountinfo)) < 0 || (r = gather_sockets(v)) < 0 ||
+            (!image && p->ids.inner_uid != geteuid() && (r = add_agent_user(p, v)) < 0))
                 return error_errno(e, r, "the host cannot be looked at");
         if (p->workspace && (r = refuse_mounts(p, v, e)) < 0)
                 return r;

@@ -14,8 +14,6 @@ struct host {
 void host_clear(struct host *h);
 #define _cleanup_host_ _cleanup_(host_clear)
 
-/* ids of the plan: root: a range of its own beneath a lock that *ret_lock holds (else -1). */
-int host_plan_ids(struct plan *p, uid_t workspace_uid, gid_t workspace_gid, int *ret_lock, struct error *e) _must_check_;
 /* Everything for view_plan; needs p->workspace, mode, home and ids. Refuses what cannot be held, by name: mounts beneath
  * the workspace, hides in a mode other than cow. */
 /* mountinfo: text of /proc/self/mountinfo. */

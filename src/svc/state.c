@@ -6,10 +6,12 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "svc/ids.h"
 #include "svc/remove-tree.h"
 #include "svc/state-internal.h"
 #include "sys/process.h"
@@ -228,6 +230,21 @@ int state_create(int root, mode_t mode, uid_t uid, gid_t gid, struct state *ret,
         return 0;
 }
 
+int state_make_root(const struct state *s, uid_t uid, gid_t gid, struct error *e) {
+        static const char *const names[] = {"root", "root.work"};
+
+        for (size_t i = 0; i < ELEMENTSOF(names); i++)
+                if (mkdirat(s->dir, names[i], 0755) < 0 || fchmodat(s->dir, names[i], 0755, 0) < 0 ||
+                    (process_is_root() && fchownat(s->dir, names[i], uid, gid, AT_SYMLINK_NOFOLLOW) < 0))
+                        return error_errno(e, errno, "the layer for changes of the image's root cannot be made");
+        return 0;
+}
+
+int state_remove_root(const struct state *s) {
+        int r = remove_tree(s->dir, "root", NULL, NULL);
+        return r < 0 ? r : remove_tree(s->dir, "root.work", NULL, NULL);
+}
+
 /* Overwritten in place and filled up with newlines: a truncation would give blocks back, and a crash leaves half a
  * text, which a reader of JSON takes as missing. */
 static int write_in_place(int dir, const char *name, struct strbuf *text) {
@@ -300,6 +317,30 @@ static const char *place_of(const struct state *s, char path[64]) {
         return NULL;
 }
 
+/* Of a run on an image some files may belong to other ids of the caller's range. */
+static int remove_with_subids(int place, const char *id, struct error *e) {
+        struct ids ids;
+        int pidfd, status, r = ids_find(&ids, e);
+
+        if (r < 0)
+                return r;
+        if (ids.kind != IDS_SUBIDS)
+                return e && e->errnum ? -e->errnum : -EACCES; /* as it was */
+        pid_t pid = ids_fork(&ids, 0, &pidfd, e);
+        if (pid < 0)
+                return pid;
+        if (pid == 0)
+                _exit(remove_tree(place, id, NULL, NULL) < 0);
+        close(pidfd);
+        while ((r = waitpid(pid, &status, 0)) < 0 && errno == EINTR)
+                ;
+        if (r < 0 || status != 0)
+                return error_set(e, EACCES, "the sandbox %s cannot be removed", id);
+        if (e)
+                *e = (struct error){};
+        return 0;
+}
+
 int state_remove_dir(struct state *s, struct error *e) {
         char path[64];
         int r;
@@ -312,6 +353,8 @@ int state_remove_dir(struct state *s, struct error *e) {
         if (place < 0)
                 return error_errno(e, errno, "the sandbox %s cannot be removed", s->id);
         r = remove_tree(place, s->id, NULL, e);
+        if (r == -EACCES || r == -EPERM)
+                r = remove_with_subids(place, s->id, e);
         return r == -ENOENT ? 0 : r;
 }
 
@@ -333,7 +376,8 @@ void state_release(struct state *s, bool forget, bool remove) {
                 return;
         }
         /* The kernel's own leftovers of the overlay (overlayfs.rst: workdir must be empty the next time). */
-        if (remove_tree(s->dir, "shadow", NULL, NULL) < 0 || remove_tree(s->dir, "upper.discarded", NULL, NULL) < 0 || remove_tree(s->dir, "work", NULL, NULL) < 0 || mkdirat(s->dir, "work", 0700) < 0) {
+        if (remove_tree(s->dir, "shadow", NULL, NULL) < 0 || remove_tree(s->dir, "upper.discarded", NULL, NULL) < 0 ||
+            state_remove_root(s) < 0 || remove_tree(s->dir, "work", NULL, NULL) < 0 || mkdirat(s->dir, "work", 0700) < 0) {
                 (void)!state_remove_dir(s, NULL);
                 return;
         }

@@ -8,6 +8,7 @@
  *     started.json  the processes and the controls as read back; only of runs longer than a moment
  *     ended.json    what came of it; written last of all
  *     upper, work   the copy-on-write layer
+ *     root, root.work   what a run on an image changes of the image's root; goes with the end of the run
  *     shadow        copies of files with ids that the sandbox has not (svc/shadow.h)
  *     hidden        what was hidden in the workspace, for belljar diff
  *     cgroup        the control groups that are made for it, one path a line; blank when they are gone
@@ -43,6 +44,10 @@ int state_open_root(bool create, int *ret, struct error *e) _must_check_;
 /* A directory for a new sandbox with a random id, locked, with an empty upper/ and work/ of those owners and that
  * mode (of the workspace). */
 int state_create(int root, mode_t mode, uid_t uid, gid_t gid, struct state *ret, struct error *e) _must_check_;
+/* The layer for changes of an image's root, owned by the image's root. */
+int state_make_root(const struct state *s, uid_t uid, gid_t gid, struct error *e) _must_check_;
+/* Removes it; a file of another id than the caller's needs the right to. */
+int state_remove_root(const struct state *s) _must_check_;
 /* Begins an object that names its sandbox, and writes it as a file that did not exist or is of a former use; the text
  * is used up. */
 void state_json_begin(const struct state *s, struct json *j);

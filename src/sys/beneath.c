@@ -133,3 +133,14 @@ int beneath_open_regular(int root, const char *path, struct stat *ret_st) {
                 *ret_st = now;
         return TAKE_FD(fd);
 }
+
+int beneath_open_in_root(int root, const char *path) {
+        struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+        int fd;
+
+        /* EAGAIN: something on the way was renamed meanwhile (openat2(2)). */
+        do
+                fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+        while (fd < 0 && errno == EAGAIN);
+        return fd < 0 ? -errno : fd;
+}

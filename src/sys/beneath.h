@@ -17,3 +17,6 @@ int beneath_open_walk(int root, const char *path, int flags) _must_check_;
 /* Opens a regular file for reading, checked before it is opened: -EBADFD when it is anything else. *ret_st may be
  * NULL. */
 int beneath_open_regular(int root, const char *path, struct stat *ret_st) _must_check_;
+/* An O_PATH fd of `path` with root as the root of all links on the way, the last part's too, as a process in it would
+ * find it (RESOLVE_IN_ROOT of openat2(2)). */
+int beneath_open_in_root(int root, const char *path) _must_check_;

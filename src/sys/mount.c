@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/str.h"
 #include "sys/mount.h"
 
 
@@ -55,6 +56,24 @@ int mount_new(const char *fstype, const struct mount_option *options, unsigned n
         return r;
 }
 
+int mount_old(const char *fstype, const struct mount_option *options, unsigned n, uint64_t attributes, const char *target) {
+        _cleanup_strbuf_ struct strbuf data = {};
+        /* MS_NOSUID 2, MS_NODEV 4, MS_RDONLY 1 of mount(2) have the values of MOUNT_ATTR_*. */
+        unsigned long flags = attributes & (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+
+        for (unsigned i = 0; i < n; i++)
+                strbuf_printf(&data, "%s%s%s%s", i ? "," : "", options[i].key, options[i].value ? "=" : "",
+                              options[i].value ? options[i].value : "");
+        if (data.failed)
+                return -ENOMEM;
+        if (data.len >= 4096)
+                return -E2BIG;
+        if (syscall(SYS_mount, fstype, target, fstype, flags, data.data) < 0)
+                return -errno;
+        int fd = open(target, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+}
+
 int mount_attr(int fd, bool recursive, uint64_t set, uint64_t clear) {
         /* Private: a clone of a host's mount would go on receiving what the host mounts beneath it, writable. */
         struct mount_attr a = {.attr_set = set, .attr_clr = clear, .propagation = PROPAGATE_PRIVATE};
@@ -71,7 +90,8 @@ int mount_idmap(int fd, bool recursive, int userns_fd) {
 }
 
 int mount_attach(int fd, int dirfd, const char *path) {
-        return syscall(SYS_move_mount, fd, "", dirfd, path, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? -errno : 0;
+        unsigned flags = MOVE_MOUNT_F_EMPTY_PATH | (path[0] ? 0 : MOVE_MOUNT_T_EMPTY_PATH);
+        return syscall(SYS_move_mount, fd, "", dirfd, path, flags) < 0 ? -errno : 0;
 }
 
 int mount_pivot(const char *root) {

@@ -19,11 +19,15 @@ int mount_clone(int dirfd, const char *path, bool recursive) _must_check_;
  * kernel's own message, if it gave one. */
 int mount_new(const char *fstype, const struct mount_option *options, unsigned n, uint64_t attributes,
               char *ret_why) _must_check_;
+/* By mount(2), at target: its options may fill a page, where fsconfig(2) takes 255 bytes each. No value may hold a comma.
+ * Returns an O_PATH fd of what is mounted. */
+int mount_old(const char *fstype, const struct mount_option *options, unsigned n, uint64_t attributes,
+              const char *target) _must_check_;
 /* Sets and clears MOUNT_ATTR_* on a (detached) mount, and makes it private. */
 int mount_attr(int fd, bool recursive, uint64_t set, uint64_t clear) _must_check_;
 /* Maps the mount's ids through a user namespace. */
 int mount_idmap(int fd, bool recursive, int userns_fd) _must_check_;
-/* Attaches a detached mount at path beneath dirfd. */
+/* Attaches a detached mount at path beneath dirfd; "" is dirfd itself. */
 int mount_attach(int fd, int dirfd, const char *path) _must_check_;
 /* Makes root the root of this mount namespace and lets go of the old one. root must be a mount point. */
 int mount_pivot(const char *root) _must_check_;

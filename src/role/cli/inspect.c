@@ -17,7 +17,7 @@ struct facts {
         pid_t init, payload; /* of a living one; 0: not known */
         /* read back */
         int no_new_privs, seccomp, landlock; /* -1: not known */
-        char capabilities[32];               /* "none", or the effective mask */
+        char capabilities[CAPABILITIES_TEXT];  /* as capabilities_format */
         json_t *namespaces;                  /* name: "user:[...]" of init */
         json_t *inner_user;                  /* of the payload; may be NULL */
         char cgroup[256];                    /* of the payload, v2; "" */
@@ -82,7 +82,7 @@ static void read_live(struct facts *f) {
         for (size_t i = 0; i < ELEMENTSOF(sets); i++)
                 if (field(st, sets[i], v, sizeof(v)) == 0)
                         caps |= strtoull(v, NULL, 16);
-        snprintf(f->capabilities, sizeof(f->capabilities), caps ? "%llx" : "none", (unsigned long long)caps);
+        capabilities_format(f->capabilities, caps);
         snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)f->payload);
         n = readlink(path, link, sizeof(link) - 1);
         if (n > 0) {
@@ -164,7 +164,11 @@ static size_t judge(const struct facts *f, struct finding out[CONTROL_N]) {
             : abi ? "ABI %d: files" : "not in this kernel, or left out", abi);
         ADD(CONTROL_SECCOMP, f->seccomp == 2, "mode %d", f->seccomp);
         ADD(CONTROL_NO_NEW_PRIVS, f->no_new_privs == 1, "%d", f->no_new_privs);
-        ADD(CONTROL_CAPABILITIES, streq(f->capabilities, "none"), "%s", f->capabilities);
+        /* What the plan allows an image's root, and nothing else. */
+        uint64_t allowed = (uint64_t)json_integer_value(json_object_get(f->plan, "capabilities"));
+        bool known = !streq(f->capabilities, "not known");
+        ADD(CONTROL_CAPABILITIES, known && (capabilities_parse(f->capabilities) & ~allowed) == 0, "%.110s%s", f->capabilities,
+            allowed ? ", in the inner user namespace" : "");
         static const struct { enum control_id id; const char *limit; } held[] = {
                 {CONTROL_CGROUP_MEMORY, "memory"}, {CONTROL_CGROUP_PIDS, "pids"}, {CONTROL_CGROUP_CPU, "cpu"},
                 {CONTROL_DISK_QUOTA, "disk"},

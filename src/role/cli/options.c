@@ -7,7 +7,7 @@
 
 const struct option_spec option_table[] = {
         {OPT_POLICY, "policy", 'f', "FILE", IN(RUN), "read the policy from FILE (belljar.yaml is never taken by itself)"},
-        {OPT_WORKSPACE, "workspace", 0, "DIR", IN(RUN), "the directory that the command works in (default: the current one)"},
+        {OPT_WORKSPACE, "workspace", 0, "DIR|NAME", IN(RUN), "the directory that the command works in (default: the current one), or the name of one that Belljar keeps"},
         {OPT_NO_WORKSPACE, "no-workspace", 0, NULL, IN(RUN), "show no directory of the caller"},
         {OPT_MODE, "mode", 0, "MODE", IN(RUN), "workspace: cow keeps changes apart (default), rw writes through, ro refuses writes"},
         {OPT_READ, "read", 0, "PATH", IN(RUN), "show PATH of the host read-only; may be repeated"},
@@ -28,7 +28,12 @@ const struct option_spec option_table[] = {
         {OPT_NO_TTY, "no-tty", 'T', NULL, IN(RUN), "give it none; its output goes through a pipe"},
         {OPT_INTERACTIVE, "interactive", 'i', NULL, IN(RUN), "accepted; standard input is always passed on"},
         {OPT_QUIET, "quiet", 'q', NULL, IN(RUN), "no lines of Belljar's own unless something failed"},
-        {OPT_TIER, "tier", 0, "TIER", IN(RUN), "process (default), container, microvm, vm"},
+        {OPT_IMAGE, "image", 0, "NAME", IN(RUN), "run on the root of an image, not on this host's (belljar image ls)"},
+        {OPT_VOLUME, "volume", 'v', "HOST:DIR[:rw]", IN(RUN), "show a directory or file of the host at DIR inside; read-only unless :rw"},
+        {OPT_USER, "user", 'u', "USER[:GROUP]", IN(RUN), "the image's user to run as (default: what the image says, or root of it)"},
+        {OPT_ENTRYPOINT, "entrypoint", 0, "PROGRAM", IN(RUN), "in place of the image's; \"\" for none"},
+        {OPT_TIER, "tier", 0, "TIER", IN(RUN), "auto (default), process, container, microvm, vm"},
+        {OPT_TRUST, "trust", 0, "TRUST", IN(RUN), "who wrote what runs: own, reviewed or unknown (default)"},
         {OPT_WITHOUT, "without", 0, "CONTROL", IN(RUN), "go on knowingly without a control that this host cannot give"},
         {OPT_DRY_RUN, "dry-run", 0, NULL, IN(RUN), "print the plan and do nothing"},
         {OPT_NAME_ONLY, "name-only", 0, NULL, IN(DIFF), "names only"},

@@ -14,26 +14,21 @@
 #include "role/cli/options.h"
 #include "role/cli/prepare.h"
 #include "role/cli/tool.h"
+#include "svc/plan-ids.h"
 #include "svc/state.h"
 #include "sys/landlock.h"
 
-#define ENV_FILE_MAX (1u << 20)
 #define MOUNTINFO_TEXT_MAX (64u << 20)
 #define ARGV_MAX (1u << 20) /* bytes: under the kernel's limit together with the environment */
 
 extern char **environ;
-
-void run_options_clear(struct run_options *o) {
-        policy_free(o->policy);
-        strlist_clear(&o->late);
-        *o = (struct run_options){};
-}
 
 void prepared_clear(struct prepared *p) {
         plan_free(p->plan);
         host_clear(&p->host);
         cgroup_layout_clear(&p->layout);
         fd_close(p->id_lock);
+        image_clear(&p->image);
         *p = (struct prepared){.id_lock = -EBADF};
 }
 
@@ -49,186 +44,55 @@ static char *working_directory(struct error *e) {
         return cwd;
 }
 
-static int remember(struct run_options *o, int id, const char *arg, struct error *e) {
-        int r = strlist_addf(&o->late, "%d %s", id, arg ? arg : "");
-        return r < 0 ? error_errno(e, r, "the options cannot be kept") : 0;
-}
-
-static int on_option(int id, const char *arg, void *data, struct error *e) {
-        struct run_options *o = data;
-
-        switch (id) {
-        case OPT_POLICY: o->policy_file = arg; return 0;
-        case OPT_WORKDIR: o->workdir = arg; return 0;
-        case OPT_NAME:
-                if (!arg[0] || strlen(arg) > 63 || strspn(arg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != strlen(arg))
-                        return error_set(e, EINVAL, "--name takes letters, digits, '-', '_' and '.', 63 at most");
-                o->name = arg;
+static int check_tier(const struct policy *p, enum tier *ret, struct error *e) {
+        *ret = p->image ? TIER_CONTAINER : TIER_PROCESS;
+        if (p->tier == TIER_AUTO || p->tier == *ret)
                 return 0;
-        case OPT_NO_WORKSPACE: o->no_workspace = true; return 0;
-        case OPT_RM: o->rm = true; return 0;
-        case OPT_TTY: o->tty = true; return 0;
-        case OPT_NO_TTY: o->no_tty = true; return 0;
-        case OPT_INTERACTIVE: return 0;
-        case OPT_QUIET: o->quiet = true; return 0;
-        case OPT_DRY_RUN: o->dry_run = true; return 0;
-        case OPT_JSON: o->json = true; return 0;
-        default: return remember(o, id, arg, e); /* after the policy file, which it overrides */
+        if (p->tier == TIER_CONTAINER) {
+                error_set(e, EINVAL, "the container tier needs an image");
+                return error_fix(e, "name one with --image; belljar image ls lists them");
         }
-}
-
-static int read_env_file(struct policy *p, const char *path, struct error *e) {
-        _cleanup_free_ char *text = NULL;
-        size_t len;
-        int r = file_read(AT_FDCWD, path, ENV_FILE_MAX, &text, &len);
-
-        if (r < 0)
-                return error_errno(e, r, "%s cannot be read", path);
-        if (strlen(text) != len)
-                return error_set(e, EINVAL, "%s holds a NUL byte", path);
-        for (char *line = text, *next; line; line = next) {
-                next = strchr(line, '\n');
-                if (next)
-                        *next++ = 0;
-                while (*line == ' ' || *line == '\t')
-                        line++;
-                if (!*line || *line == '#')
-                        continue;
-                if ((r = policy_add_env(p, line, e)) < 0)
-                        return r;
+        if (p->tier == TIER_PROCESS) {
+                error_set(e, EINVAL, "the process tier runs on this host's own root, not on an image");
+                return error_fix(e, "leave --image or --tier process out");
         }
-        return 0;
-}
-
-/* Paths from the command line are relative to where it was given. */
-static int add_read(struct policy *p, const char *path, const char *cwd, const char *home, struct error *e) {
-        _cleanup_free_ char *abs = NULL;
-        int r;
-
-        if (!path[0])
-                return error_set(e, EINVAL, "a path is empty");
-        if ((r = host_resolve(path, cwd, home, &abs, e)) < 0)
-                return r;
-        return policy_add_read(p, abs, e);
-}
-
-static int apply_late(struct run_options *o, const char *cwd, const char *home, struct error *e) {
-        static const struct { int id; const char *name; } limits[] = {
-                {OPT_MEMORY, "memory"}, {OPT_CPU, "cpu"}, {OPT_PIDS, "pids"}, {OPT_DISK, "disk"}, {OPT_OUTPUT, "output"},
-                {OPT_TIME, "time"}, {OPT_IDLE, "idle"},
-        };
-        struct policy *p = o->policy;
-        int r = 0;
-
-        for (size_t i = 0; r >= 0 && i < o->late.n; i++) {
-                char *value;
-                int id = (int)strtol(o->late.items[i], &value, 10);
-                value++;
-                for (size_t k = 0; k < ELEMENTSOF(limits); k++)
-                        if (limits[k].id == id)
-                                r = policy_set_limit(p, limits[k].name, value, e);
-                switch (id) {
-                case OPT_WORKSPACE: {
-                        _cleanup_free_ char *abs = NULL;
-                        if ((r = host_resolve(value, cwd, home, &abs, e)) < 0)
-                                break;
-                        free(p->workspace.path);
-                        p->workspace.path = TAKE_PTR(abs);
-                        break;
-                }
-                case OPT_MODE:
-                        if (workspace_mode_parse(value, &p->workspace.mode) < 0)
-                                r = error_set(e, EINVAL, "--mode takes cow, rw or ro, not %s", value);
-                        break;
-                case OPT_TIER:
-                        if (tier_parse(value, &p->tier) < 0)
-                                r = error_set(e, EINVAL, "--tier takes process, container, microvm, vm or auto, not %s", value);
-                        break;
-                case OPT_READ: r = add_read(p, value, cwd, home, e); break;
-                case OPT_HIDE: r = policy_add_hide(p, value, e); break;
-                case OPT_ENV: r = policy_add_env(p, value, e); break;
-                case OPT_ENV_FILE: r = read_env_file(p, value, e); break;
-                case OPT_WITHOUT: r = policy_add_without(p, value, e); break;
-                }
-        }
-        return r;
-}
-
-/* Paths of the file are relative to the file's own directory. */
-static int read_policy(struct run_options *o, const char *cwd, const char *home, struct error *e) {
-        _cleanup_free_ char *real = NULL, *dir = NULL;
-        int r;
-
-        if (!o->policy_file) {
-                o->policy = policy_new();
-                return o->policy ? 0 : error_set(e, ENOMEM, "out of memory");
-        }
-        if ((r = tool_policy(o->policy_file, &o->policy, e)) < 0)
-                return r;
-        if ((r = host_resolve(o->policy_file, cwd, home, &real, e)) < 0)
-                return r;
-        dir = strndup(real, (size_t)(strrchr(real, '/') - real));
-        if (!dir)
-                return error_set(e, ENOMEM, "out of memory");
-        struct strlist written = o->policy->read;
-        o->policy->read = (struct strlist){};
-        for (size_t i = 0; r >= 0 && i < written.n; i++)
-                r = add_read(o->policy, written.items[i], dir[0] ? dir : "/", home, e);
-        strlist_clear(&written);
-        if (r < 0)
-                return r;
-        if (o->policy->workspace.path) {
-                _cleanup_free_ char *abs = NULL;
-                if ((r = host_resolve(o->policy->workspace.path, dir[0] ? dir : "/", home, &abs, e)) < 0)
-                        return r;
-                free(o->policy->workspace.path);
-                o->policy->workspace.path = TAKE_PTR(abs);
-        }
-        return 0;
-}
-
-int run_options_parse(struct run_options *o, int argc, char **argv, struct error *e) {
-        _cleanup_free_ char *home = NULL, *cwd = NULL;
-        int first, r;
-
-        if ((r = options_parse(command_find("run"), argc, argv, on_option, o, &first, e)) < 0)
-                return r;
-        if (first >= argc) {
-                error_set(e, EINVAL, "there is no command to run");
-                return error_fix(e, "belljar run [OPTION...] [--] COMMAND [ARG...]");
-        }
-        o->argv = argv + first;
-        o->argc = argc - first;
-        if (!o->argv[0][0])
-                return error_set(e, EINVAL, "the command is empty");
-        home = host_home();
-        cwd = getcwd(NULL, 0); /* may be gone: an error only where it is needed */
-        if (!home)
-                return error_set(e, ENOMEM, "out of memory");
-        if ((r = read_policy(o, cwd && cwd[0] == '/' ? cwd : "/", home, e)) < 0)
-                return r;
-        return apply_late(o, cwd && cwd[0] == '/' ? cwd : "/", home, e);
-}
-
-static int check_tier(const struct policy *p, struct error *e) {
-        if (p->tier == TIER_AUTO || p->tier == TIER_PROCESS)
-                return 0;
         error_set(e, ENOTSUP, "the tier %s is not in this version", tier_name(p->tier));
-        return error_fix(e, "use --tier process; belljar doctor says what each tier would need");
+        return error_fix(e, "use --tier %s; belljar doctor says what each tier would need", tier_name(*ret));
 }
 
-static int check_without(const struct policy *p, struct error *e) {
+static int check_without(const struct policy *p, enum tier tier, struct error *e) {
         for (size_t i = 0; i < p->without.n; i++) {
                 const struct control *c = control_find(p->without.items[i]);
                 if (!c) {
                         error_set(e, EINVAL, "there is no control %s", p->without.items[i]);
                         return error_fix(e, "belljar doctor lists them");
                 }
-                if (control_required(c, TIER_PROCESS)) {
-                        error_set(e, EINVAL, "the process tier cannot do without %s", c->name);
+                if (control_required(c, tier)) {
+                        error_set(e, EINVAL, "the %s tier cannot do without %s", tier_name(tier), c->name);
                         return error_fix(e, "what needs its absence needs another tier");
                 }
         }
+        return 0;
+}
+
+static bool is_system(const char *dir) {
+        static const char *const system[] = {"/", "/usr", "/etc", "/dev", "/proc", "/sys", "/boot", "/var", "/run", "/tmp", "/home", "/root"};
+        for (size_t i = 0; i < ELEMENTSOF(system); i++)
+                if (streq(dir, system[i]))
+                        return true;
+        return false;
+}
+
+/* A workspace that Belljar keeps, made with its first use. */
+static int named_workspace(const struct run_options *o, const char *state, char **ret, struct error *e) {
+        _cleanup_free_ char *path = str_printf("%s/workspaces/%s", state, o->policy->workspace.name);
+        int r;
+
+        if (!path)
+                return error_set(e, ENOMEM, "out of memory");
+        if (!o->dry_run && (r = mkdir_parents(path, 0700)) < 0)
+                return error_errno(e, r, "the workspace %s cannot be made", path);
+        *ret = TAKE_PTR(path);
         return 0;
 }
 
@@ -236,19 +100,35 @@ static int plan_workspace(const struct run_options *o, struct prepared *x, struc
         struct plan *p = x->plan;
         const struct policy *policy = o->policy;
         const char *home = x->host.home;
+        int r;
 
         p->mode = policy->workspace.mode;
-        if (o->no_workspace) {
-                *st = (struct stat){.st_uid = geteuid(), .st_gid = getegid()};
+        *st = (struct stat){.st_uid = geteuid(), .st_gid = getegid()};
+        if (o->no_workspace)
                 return 0;
-        }
-        if (policy->workspace.path)
+        if (policy->workspace.name) {
+                if ((r = named_workspace(o, p->state, &p->workspace, e)) < 0)
+                        return r;
+        } else if (policy->workspace.path)
                 p->workspace = realpath(policy->workspace.path, NULL);
-        else
+        else {
                 p->workspace = working_directory(e);
+                if (p->image && (!p->workspace || is_system(p->workspace) || path_beneath(home, p->workspace))) {
+                        /* An image has a place of its own to start in. */
+                        free(TAKE_PTR(p->workspace));
+                        *e = (struct error){};
+                        r = strlist_add(&p->notes, "no workspace: the current directory is your home, or the system's");
+                        return r < 0 ? error_errno(e, r, "a note cannot be kept") : 0;
+                }
+        }
         if (!p->workspace)
                 return policy->workspace.path ? error_errno(e, errno, "the workspace %s cannot be opened", policy->workspace.path)
                                               : -e->errnum;
+        if (p->image) {
+                p->inside = strdup(policy->workspace.inside ? policy->workspace.inside : POLICY_WORKSPACE_INSIDE);
+                if (!p->inside)
+                        return error_set(e, ENOMEM, "out of memory");
+        }
         if (stat(p->workspace, st) < 0)
                 return error_errno(e, errno, "the workspace %s cannot be read", p->workspace);
         if (!S_ISDIR(st->st_mode)) {
@@ -259,12 +139,10 @@ static int plan_workspace(const struct run_options *o, struct prepared *x, struc
                 return error_errno(e, errno, "the workspace %s cannot be read", p->workspace);
         if (strlen(p->workspace) >= 4000)
                 return error_set(e, ENAMETOOLONG, "the path of the workspace is longer than 4,000 bytes");
-        static const char *const system[] = {"/", "/usr", "/etc", "/dev", "/proc", "/sys", "/boot", "/var", "/run", "/tmp", "/home", "/root"};
-        for (size_t i = 0; i < ELEMENTSOF(system); i++)
-                if (streq(p->workspace, system[i]) && !streq(p->workspace, home)) {
-                        error_set(e, EINVAL, "%s cannot be a workspace: it is the system's or everybody's", p->workspace);
-                        return error_fix(e, "cd to a project, name one with --workspace DIR, or use --no-workspace");
-                }
+        if (is_system(p->workspace) && !streq(p->workspace, home)) {
+                error_set(e, EINVAL, "%s cannot be a workspace: it is the system's or everybody's", p->workspace);
+                return error_fix(e, "cd to a project, name one with --workspace DIR, or use --no-workspace");
+        }
         if (path_beneath(p->workspace, "/proc") || path_beneath(p->workspace, "/sys") || path_beneath(p->workspace, "/dev"))
                 return error_set(e, EINVAL, "%s cannot be a workspace: it is the kernel's", p->workspace);
         if (path_beneath(home, p->workspace) && !policy->workspace.path) {
@@ -294,11 +172,12 @@ static int check_own_programs(const struct plan *p, struct error *e) {
 static int plan_cwd(const struct run_options *o, struct prepared *x, struct error *e) {
         struct plan *p = x->plan;
 
-        if (o->workdir) {
-                if (o->workdir[0] == '/')
-                        p->cwd = path_clean(o->workdir);
+        const char *said = o->policy->workdir;
+        if (said) {
+                if (said[0] == '/')
+                        p->cwd = path_clean(said);
                 else if (p->workspace) {
-                        _cleanup_free_ char *joined = str_printf("%s/%s", p->workspace, o->workdir);
+                        _cleanup_free_ char *joined = str_printf("%s/%s", p->workspace, said);
                         p->cwd = joined ? path_clean(joined) : NULL;
                 } else
                         return error_set(e, EINVAL, "--workdir is relative and there is no workspace");
@@ -446,11 +325,32 @@ static const char *user_name(const struct plan *p, char *buf, size_t size) {
         return buf;
 }
 
+/* The command and its environment, on the host's own root. */
+static int plan_command(const struct run_options *o, struct prepared *x, struct error *e) {
+        struct plan *p = x->plan;
+        char user[256];
+        size_t bytes = 0;
+        int r = check_command(o, x, e);
+
+        if (r < 0)
+                return r;
+        _cleanup_free_ char *runtime = str_printf("/run/user/%u", (unsigned)p->ids.inner_uid);
+        if (!runtime)
+                return error_set(e, ENOMEM, "out of memory");
+        if ((r = environment_plan(&p->env, environ, o->policy, p->home, user_name(p, user, sizeof(user)), runtime, e)) < 0)
+                return r;
+        for (int i = 0; i < o->argc; i++) {
+                bytes += strlen(o->argv[i]) + 1;
+                if ((r = strlist_add(&p->argv, o->argv[i])) < 0)
+                        return error_errno(e, r, "the command cannot be kept");
+        }
+        return bytes > ARGV_MAX ? error_set(e, E2BIG, "the command is longer than %u bytes", ARGV_MAX) : 0;
+}
+
 int prepare(const struct run_options *o, struct prepared *ret, struct error *e) {
         _cleanup_prepared_ struct prepared x = {.id_lock = -EBADF};
         _cleanup_free_ char *mountinfo = NULL;
         struct stat st = {};
-        char user[256];
         int r;
 
         x.plan = plan_new();
@@ -458,7 +358,6 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
         if (!x.plan || !x.host.home)
                 return error_set(e, ENOMEM, "out of memory");
         struct plan *p = x.plan;
-        p->tier = TIER_PROCESS;
         p->id = strdup("000000000000");
         p->name = o->name ? strdup(o->name) : NULL;
         p->home = strdup(x.host.home);
@@ -470,9 +369,17 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
                 return error_set(e, ENOMEM, "out of memory");
         if ((r = file_read(AT_FDCWD, "/proc/self/mountinfo", MOUNTINFO_TEXT_MAX, &mountinfo, NULL)) < 0)
                 return error_errno(e, r, "/proc/self/mountinfo cannot be read");
-        if ((r = check_tier(o->policy, e)) < 0 || (r = check_without(o->policy, e)) < 0 ||
-            (r = plan_workspace(o, &x, &st, e)) < 0 || (r = check_own_programs(p, e)) < 0 ||
-            (r = host_plan_ids(p, st.st_uid, st.st_gid, &x.id_lock, e)) < 0 || (r = plan_cwd(o, &x, e)) < 0 ||
+        _cleanup_free_ char *state = NULL;
+        if ((r = state_path(&state, e)) < 0 || (r = host_resolve(state, "/", x.host.home, &p->state, e)) < 0 ||
+            (r = check_tier(o->policy, &p->tier, e)) < 0 || (r = check_without(o->policy, p->tier, e)) < 0 ||
+            (o->policy->image && (r = prepare_image_open(o, &x, e)) < 0) || (r = plan_workspace(o, &x, &st, e)) < 0 ||
+            (r = check_own_programs(p, e)) < 0)
+                return r;
+        if (p->image)
+                r = plan_ids_of_image(p, &x.ids, x.user.uid, x.user.gid, st.st_uid, st.st_gid, &x.id_lock, e);
+        else
+                r = plan_ids_of_host(p, st.st_uid, st.st_gid, &x.id_lock, e);
+        if (r < 0 || (r = p->image ? prepare_image_command(o, &x, e) : plan_cwd(o, &x, e)) < 0 ||
             (r = plan_limits(o->policy, mountinfo, &x, e)) < 0)
                 return r;
         for (size_t i = 0; i < o->policy->without.n; i++)
@@ -483,25 +390,9 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
                 error_errno(e, p->landlock_abi, "landlock: its version cannot be read from the kernel");
                 return error_fix(e, "--without=landlock goes on without it");
         }
-        _cleanup_free_ char *state = NULL;
-        if ((r = state_path(&state, e)) < 0 || (r = host_resolve(state, "/", x.host.home, &p->state, e)) < 0)
+        if ((p->image && (r = prepare_image_facts(o, &x, e)) < 0) || (r = host_gather(p, o->policy, mountinfo, &x.host, e)) < 0 ||
+            (r = view_plan(p, o->policy, &x.host.view, e)) < 0 || (!p->image && (r = plan_command(o, &x, e)) < 0))
                 return r;
-        if ((r = host_gather(p, o->policy, mountinfo, &x.host, e)) < 0 || (r = view_plan(p, o->policy, &x.host.view, e)) < 0 ||
-            (r = check_command(o, &x, e)) < 0)
-                return r;
-        _cleanup_free_ char *runtime = str_printf("/run/user/%u", (unsigned)p->ids.inner_uid);
-        if (!runtime)
-                return error_set(e, ENOMEM, "out of memory");
-        if ((r = environment_plan(&p->env, environ, o->policy, p->home, user_name(p, user, sizeof(user)), runtime, e)) < 0)
-                return r;
-        size_t bytes = 0;
-        for (int i = 0; i < o->argc; i++) {
-                bytes += strlen(o->argv[i]) + 1;
-                if ((r = strlist_add(&p->argv, o->argv[i])) < 0)
-                        return error_errno(e, r, "the command cannot be kept");
-        }
-        if (bytes > ARGV_MAX)
-                return error_set(e, E2BIG, "the command is longer than %u bytes", ARGV_MAX);
         *ret = x;
         x = (struct prepared){.id_lock = -EBADF};
         return 0;

@@ -5,13 +5,15 @@
 #include "model/plan.h"
 #include "model/policy.h"
 #include "svc/host.h"
+#include "svc/image-user.h"
+#include "svc/image.h"
 #include "sys/cgroup-find.h"
 
 struct run_options {
         struct policy *policy;
         const char *policy_file;
         struct strlist late; /* "key\0value" pairs that override the policy file, in order */
-        const char *workdir, *name;
+        const char *name;
         bool no_workspace, rm, tty, no_tty, quiet, dry_run, json;
         char **argv;
         int argc;
@@ -27,9 +29,18 @@ struct prepared {
         struct cgroup_layout layout;
         int id_lock;      /* holds the range of ids; -1: none */
         mode_t workspace_mode; /* permissions of the workspace directory */
+        struct image image;    /* with a lock on its layers; where the plan has an image */
+        struct ids ids;        /* likewise: behind its users */
+        struct image_user user;/* likewise: whom the command runs as */
 };
 void prepared_clear(struct prepared *p);
 #define _cleanup_prepared_ _cleanup_(prepared_clear)
 
 /* The plan's id is a place for one: it is known when the sandbox's directory is made. */
 int prepare(const struct run_options *o, struct prepared *ret, struct error *e) _must_check_;
+
+/* Parts of prepare for a run on an image (prepare-image.c): opens it, and finds the ids and the user; then what the
+ * command is, where it starts and its environment, once the workspace is known. */
+int prepare_image_open(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
+int prepare_image_command(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
+int prepare_image_facts(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;

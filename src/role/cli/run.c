@@ -342,6 +342,10 @@ int command_run(int argc, char **argv) {
         if (state_open_root(true, &root, &e) < 0 ||
             state_create(root, x.workspace_mode, x.plan->ids.host_uid, x.plan->ids.host_gid, &s, &e) < 0)
                 goto fail;
+        if (x.plan->image && state_make_root(&s, x.plan->ids.uid_base + 1, x.plan->ids.uid_base + 1, &e) < 0) {
+                state_release(&s, true, true);
+                goto fail;
+        }
         snprintf(x.plan->id, strlen(x.plan->id) + 1, "%s", s.id);
         if (!o.quiet)
                 for (size_t i = 0; i < x.plan->notes.n; i++) {

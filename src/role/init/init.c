@@ -265,7 +265,7 @@ static void payload(char **argv, char **envp, const int up[2], const int down[2]
         sc(__NR_umask, config.umask);
         if ((r = sc(__NR_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) < 0)
                 fail("no_new_privs cannot be set", r);
-        drop_capabilities(0);
+        drop_capabilities(config.capabilities);
         if (config.landlock_fd >= 0) {
                 /* A hostile command could flood the host's audit log with denials: they are not logged. */
                 uint32_t flags = config.landlock_abi >= 7 ? LANDLOCK_RESTRICT_SELF_LOG_SAME_EXEC_OFF : 0;

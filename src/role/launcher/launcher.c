@@ -25,6 +25,7 @@
 #include "base/fd.h"
 #include "base/use.h"
 #include "svc/entry.h"
+#include "sys/beneath.h"
 #include "sys/landlock.h"
 #include "sys/mount.h"
 #include "sys/process.h"
@@ -53,6 +54,13 @@ static _noreturn_ _printf_(3, 4) void fail(const struct launch *l, int err, cons
         _exit(125);
 }
 
+static void take_init_ids(const struct launcher *x) {
+        uid_t id = x->plan->ids.init_uid;
+
+        if (setgroups(0, NULL) < 0 || setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0)
+                fail(x->l, errno, "the sandbox's ids cannot be taken");
+}
+
 static void take_ids(const struct launcher *x) {
         const struct plan_ids *ids = &x->plan->ids;
         char byte;
@@ -66,9 +74,8 @@ static void take_ids(const struct launcher *x) {
                 r = process_map_ids(0, ids->outer_uid_map, ids->outer_gid_map, 1);
                 if (r < 0)
                         fail(x->l, r, "the user namespace cannot be mapped");
-        } else if (setgroups(0, NULL) < 0 || setresgid(ids->init_uid, ids->init_uid, ids->init_uid) < 0 ||
-                   setresuid(ids->init_uid, ids->init_uid, ids->init_uid) < 0)
-                fail(x->l, errno, "the sandbox's ids cannot be taken");
+        } else if (!ids->subids) /* with subids the caller's own id is mapped, and the caller's files are opened with it */
+                take_init_ids(x);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
@@ -76,7 +83,7 @@ static void open_sources(struct launcher *x) {
         for (size_t i = 0; i < x->plan->n_ops; i++) {
                 const struct plan_op *op = &x->plan->ops[i];
                 x->trees[i] = -1;
-                if (op->kind != OP_BIND && op->kind != OP_OVERLAY)
+                if (op->kind != OP_BIND && op->kind != OP_OVERLAY && op->kind != OP_IMAGE_LAYER)
                         continue;
                 int fd = x->l->trees && x->l->trees[i] >= 0 ? x->l->trees[i]
                                                             : mount_clone(AT_FDCWD, op->source, op->flags & PLAN_RECURSIVE);
@@ -87,7 +94,7 @@ static void open_sources(struct launcher *x) {
                 if (fd < 0)
                         fail(x->l, fd, "%s cannot be opened for the sandbox", op->source);
                 x->trees[i] = fd;
-                if (x->plan->workspace && streq(op->target, x->plan->workspace)) {
+                if (x->plan->workspace && streq(op->target, plan_workspace_inside(x->plan))) {
                         struct stat st;
                         if (fstat(fd, &st) < 0 || st.st_dev != x->plan->workspace_dev ||
                             st.st_ino != x->plan->workspace_ino)
@@ -117,9 +124,66 @@ static int make_parents(int dirfd, const char *path, bool dir) {
         return 0;
 }
 
+static void own(const struct launcher *x, int dirfd, const char *path) {
+        uid_t id = x->plan->ids.view_uid;
+
+        if (!x->plan->ids.single && fchownat(dirfd, path, id, id, AT_SYMLINK_NOFOLLOW) < 0)
+                fail(x->l, errno, "%s cannot be given to the sandbox's user", path);
+}
+
+/* An image may hold links wherever a directory is expected. They are followed as inside the image, never to the host:
+ * each step is resolved with the image as the root. O_PATH; *ret is where path leads, made where it is missing. */
+static int find_in_image(const struct launcher *x, const char *path, bool dir, int *ret) {
+        _cleanup_fd_ int parent = beneath_open_in_root(x->root, ".");
+        char p[4096];
+        size_t n = strlen(path);
+
+        if (n >= sizeof(p))
+                return -ENAMETOOLONG;
+        memcpy(p, path, n + 1);
+        for (char *name = p; parent >= 0;) {
+                char *slash = strchr(name, '/');
+                if (slash)
+                        *slash = 0;
+                int fd = beneath_open_in_root(x->root, p);
+                if (fd == -ENOENT) {
+                        bool is_dir = slash || dir;
+                        /* EEXIST: a link that leads nowhere. */
+                        if ((is_dir ? mkdirat(parent, name, 0755) : mknodat(parent, name, S_IFREG | 0644, 0)) < 0)
+                                return -errno;
+                        own(x, parent, name);
+                        fd = beneath_open_in_root(x->root, p);
+                }
+                if (fd < 0 || !slash) {
+                        *ret = fd;
+                        return MIN(fd, 0);
+                }
+                fd_close(parent);
+                parent = fd;
+                *slash = '/';
+                name = slash + 1;
+        }
+        return parent;
+}
+
+static void attach_in_image(const struct launcher *x, int fd, const char *target, bool dir) {
+        _cleanup_fd_ int at = -EBADF;
+        int r = find_in_image(x, target + 1, dir, &at);
+
+        if (r == 0)
+                r = mount_attach(fd, at, "");
+        if (r < 0)
+                fail(x->l, r, "%s cannot be put in the image's root%s", target,
+                     r == -ENOTDIR || r == -EEXIST || r == -ELOOP ? ": something else stands there" : "");
+}
+
 /* Attaches at a target of the new root, which is made where it is missing. move_mount follows no link in the last part
  * (MOVE_MOUNT_T_SYMLINKS is not set). */
 static void attach(const struct launcher *x, int fd, const char *target, bool dir) {
+        if (x->plan->image) {
+                attach_in_image(x, fd, target, dir);
+                return;
+        }
         const char *rel = target[1] ? target + 1 : ".";
         /* Most targets are missing; one that cannot be made may be there. */
         bool made = (dir ? mkdirat(x->root, rel, 0755) : mknodat(x->root, rel, S_IFREG | 0644, 0)) == 0;
@@ -134,12 +198,6 @@ static void attach(const struct launcher *x, int fd, const char *target, bool di
         }
         if (r < 0)
                 fail(x->l, r, "%s cannot be put in the sandbox's view", target);
-}
-
-static void own(const struct launcher *x, int dirfd, const char *path) {
-        if (x->plan->ids.root &&
-            fchownat(dirfd, path, x->plan->ids.outer_uid, x->plan->ids.outer_gid, AT_SYMLINK_NOFOLLOW) < 0)
-                fail(x->l, errno, "%s cannot be given to the sandbox's user", path);
 }
 
 static void build_stage(struct launcher *x) {
@@ -236,6 +294,44 @@ static void do_overlay(struct launcher *x, const struct plan_op *op, int tree, s
         close(fd);
 }
 
+/* The image's trees as one overlay. An option of fsconfig(2) is 255 bytes long at most; a longer list of layers goes in by
+ * mount(2), which takes a page. */
+static void do_image(struct launcher *x, const struct plan_op *op, size_t i) {
+        _cleanup_strbuf_ struct strbuf lower = {};
+        char why[256] = "", path[48];
+        struct mount_option o[6];
+        unsigned n = 0;
+        int r, fd;
+
+        strbuf_printf(&lower, STAGE "/l/%d", op->layer);
+        for (size_t k = 0; k < i; k++) {
+                if (x->plan->ops[k].kind != OP_IMAGE_LAYER)
+                        continue;
+                snprintf(path, sizeof(path), STAGE "/s/%zu", k);
+                if (mkdir(path, 0755) < 0 || (r = mount_attach(x->trees[k], AT_FDCWD, path)) < 0)
+                        fail(x->l, errno, "the image's layer %s cannot be staged", x->plan->ops[k].source);
+                strbuf_printf(&lower, ":%s", path);
+        }
+        if (lower.failed)
+                fail(x->l, ENOMEM, "out of memory");
+        o[n++] = (struct mount_option){"lowerdir", lower.data};
+        o[n++] = (struct mount_option){"upperdir", "root"};
+        o[n++] = (struct mount_option){"workdir", "root.work"};
+        o[n++] = (struct mount_option){"volatile", NULL};
+        o[n++] = (struct mount_option){"userxattr", NULL};
+        if (lower.len < 256)
+                fd = mount_new("overlay", o, n, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, why);
+        else
+                fd = mount_old("overlay", o, n, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, NEW_ROOT);
+        if (fd < 0)
+                fail(x->l, fd, "the image's layers cannot be put together%s%s\n"
+                     "keep the state on ext4, xfs, btrfs or tmpfs (XDG_STATE_HOME)", why[0] ? ": " : "", why);
+        if (lower.len < 256 && (r = mount_attach(fd, AT_FDCWD, NEW_ROOT)) < 0)
+                fail(x->l, r, "the image's root cannot be entered");
+        close(x->root);
+        x->root = fd;
+}
+
 static void do_scratch(struct launcher *x, const struct plan_op *op) {
         char name[16];
         int fd;
@@ -253,26 +349,30 @@ static void do_scratch(struct launcher *x, const struct plan_op *op) {
 
 static void do_mask(const struct launcher *x, const struct plan_op *op) {
         struct stat st;
+        _cleanup_fd_ int at = x->plan->image ? beneath_open_in_root(x->root, op->target + 1) : -EBADF;
 
         /* Looked at first: letting go of a tree that found no place costs an RCU grace period. */
-        if (fstatat(x->root, op->target + 1, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-                if (errno == ENOENT || errno == ENOTDIR || errno == EACCES)
+        if (x->plan->image ? at < 0 || fstat(at, &st) < 0 : fstatat(x->root, op->target + 1, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+                int err = at < 0 && x->plan->image ? -at : errno;
+                if (err == ENOENT || err == ENOTDIR || err == EACCES)
                         return;
-                fail(x->l, errno, "%s cannot be looked at", op->target);
+                fail(x->l, err, "%s cannot be looked at", op->target);
         }
         if (S_ISLNK(st.st_mode))
                 return; /* where it leads is covered under its own name */
         _cleanup_fd_ int fd = mount_clone(AT_FDCWD, S_ISDIR(st.st_mode) ? STAGE "/e/d" : STAGE "/e/f", false);
-        int r = fd < 0 ? fd : mount_attach(fd, x->root, op->target + 1);
+        int r = fd < 0 ? fd : x->plan->image ? mount_attach(fd, at, "") : mount_attach(fd, x->root, op->target + 1);
         if (r < 0)
                 fail(x->l, r, "%s cannot be covered", op->target);
 }
 
 static void do_readonly(struct launcher *x, const struct plan_op *op) {
-        int fd = mount_clone(x->root, op->target + 1, false), r;
+        _cleanup_fd_ int at = x->plan->image ? beneath_open_in_root(x->root, op->target + 1) : -EBADF;
+        int fd = !x->plan->image ? mount_clone(x->root, op->target + 1, false) : at < 0 ? at : mount_clone(at, "", false);
+        int r;
 
         if (fd < 0 || (r = mount_attr(fd, false, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, 0)) < 0 ||
-            (r = mount_attach(fd, x->root, op->target + 1)) < 0)
+            (r = x->plan->image ? mount_attach(fd, at, "") : mount_attach(fd, x->root, op->target + 1)) < 0)
                 fail(x->l, fd < 0 ? fd : r, "%s cannot be made read-only", op->target);
         close(fd);
 }
@@ -317,25 +417,52 @@ static void do_layer(struct launcher *x, const struct plan_op *op) {
         }
 }
 
+static void do_dir(const struct launcher *x, const struct plan_op *op) {
+        int r;
+
+        if (x->plan->image) {
+                _cleanup_fd_ int fd = -EBADF;
+                if ((r = find_in_image(x, op->target + 1, true, &fd)) < 0)
+                        fail(x->l, r, "%s cannot be made in the image's root", op->target);
+                return;
+        }
+        r = make_parents(x->root, op->target + 1, false);
+        if (r == 0 && mkdirat(x->root, op->target + 1, op->mode) < 0 && errno != EEXIST)
+                r = -errno;
+        if (r < 0)
+                fail(x->l, r, "%s cannot be made", op->target);
+        own(x, x->root, op->target + 1);
+}
+
+static void do_symlink(const struct launcher *x, const struct plan_op *op) {
+        const char *name = strrchr(op->target, '/') + 1;
+        int r;
+
+        if (x->plan->image) {
+                char parent[64];
+                _cleanup_fd_ int fd = -EBADF;
+                snprintf(parent, sizeof(parent), "%.*s", (int)(name - op->target - 2), op->target + 1);
+                r = find_in_image(x, parent, true, &fd);
+                if (r == 0 && symlinkat(op->source, fd, name) < 0)
+                        r = -errno;
+        } else {
+                r = symlinkat(op->source, x->root, op->target + 1) < 0 ? -errno : 0;
+                if (r == -ENOENT && (r = make_parents(x->root, op->target + 1, false)) == 0)
+                        r = symlinkat(op->source, x->root, op->target + 1) < 0 ? -errno : 0;
+        }
+        if (r < 0)
+                fail(x->l, r, "the link %s cannot be made", op->target);
+}
+
 static void execute(struct launcher *x) {
         for (size_t i = 0; i < x->plan->n_ops; i++) {
                 const struct plan_op *op = &x->plan->ops[i];
-                int r;
                 switch (op->kind) {
                 case OP_DIR:
-                        r = make_parents(x->root, op->target + 1, false);
-                        if (r == 0 && mkdirat(x->root, op->target + 1, op->mode) < 0 && errno != EEXIST)
-                                r = -errno;
-                        if (r < 0)
-                                fail(x->l, r, "%s cannot be made", op->target);
-                        own(x, x->root, op->target + 1);
+                        do_dir(x, op);
                         break;
                 case OP_SYMLINK:
-                        r = symlinkat(op->source, x->root, op->target + 1) < 0 ? -errno : 0;
-                        if (r == -ENOENT && (r = make_parents(x->root, op->target + 1, false)) == 0)
-                                r = symlinkat(op->source, x->root, op->target + 1) < 0 ? -errno : 0;
-                        if (r < 0)
-                                fail(x->l, r, "the link %s cannot be made", op->target);
+                        do_symlink(x, op);
                         break;
                 case OP_BIND:
                         if (x->trees[i] >= 0)
@@ -344,6 +471,11 @@ static void execute(struct launcher *x) {
                 case OP_OVERLAY:
                         if (x->trees[i] >= 0)
                                 do_overlay(x, op, x->trees[i], i);
+                        break;
+                case OP_IMAGE_LAYER:
+                        break; /* opened; OP_IMAGE takes it */
+                case OP_IMAGE:
+                        do_image(x, op, i);
                         break;
                 case OP_SCRATCH:
                         do_scratch(x, op);
@@ -374,6 +506,11 @@ static void bring_up_loopback(const struct launch *l) {
         struct ifreq ifr = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
         if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &ifr) < 0)
                 fail(l, errno, "the loopback interface cannot be brought up");
+}
+
+/* Servers of images listen on ports below 1024, as root; the capability for that would be one over the network namespace. */
+static void open_low_ports(void) {
+        (void)!file_poke(AT_FDCWD, "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
 }
 
 /* The ruleset that the command's process puts in force; made here, where the plan is known. */
@@ -415,7 +552,7 @@ static int make_terminal(const struct launcher *x) {
                 fail(l, errno, "a terminal cannot be opened");
         struct winsize w = {.ws_row = l->rows, .ws_col = l->columns};
         (void)ioctl(master, TIOCSWINSZ, &w); /* before the command looks */
-        if (x->plan->ids.root && fchown(slave, x->plan->ids.outer_uid, x->plan->ids.outer_gid) < 0)
+        if (!x->plan->ids.single && fchown(slave, x->plan->ids.outer_uid, x->plan->ids.outer_gid) < 0)
                 fail(l, errno, "the terminal cannot be given to the sandbox's user");
         struct init_msg m = {.type = INIT_TERMINAL};
         struct iovec iov = {&m, sizeof(m)};
@@ -494,9 +631,12 @@ void launcher_main(const struct plan *plan, const struct launch *l) {
         open_sources(&x);
         build_stage(&x);
         execute(&x);
-        r = mount_attr(x.root, false, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, 0);
+        /* An image's root is an overlay of the sandbox's own, to be changed as it likes. */
+        r = plan->image ? 0 : mount_attr(x.root, false, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, 0);
         if (r < 0)
                 fail(l, r, "the root cannot be made read-only");
+        if (plan->image)
+                open_low_ports();
         bring_up_loopback(l);
         if (sethostname(plan->hostname, strlen(plan->hostname)) < 0)
                 fail(l, errno, "the host name cannot be set");
@@ -509,7 +649,11 @@ void launcher_main(const struct plan *plan, const struct launch *l) {
          * change ids, to write the inner map of another uid's process (SYS_ADMIN over a namespace that is not its own,
          * DAC_OVERRIDE for the /proc file, SETFCAP because it holds the outer id 0: user_namespaces(7)), to drop the
          * rest. Nothing otherwise. */
-        r = process_keep_caps(plan->ids.root ? 1ull << CAP_SETUID | 1ull << CAP_SETGID | 1ull << CAP_KILL |
+        if (plan->ids.subids) {
+                take_init_ids(&x);
+                prctl(PR_SET_PDEATHSIG, SIGKILL); /* the change of ids has cleared it */
+        }
+        r = process_keep_caps(!plan->ids.single ? 1ull << CAP_SETUID | 1ull << CAP_SETGID | 1ull << CAP_KILL |
                                                        1ull << CAP_SETPCAP | 1ull << CAP_SETFCAP | 1ull << CAP_DAC_OVERRIDE |
                                                        1ull << CAP_SYS_ADMIN
                                              : 0);

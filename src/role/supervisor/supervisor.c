@@ -22,8 +22,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "model/control.h"
 #include "role/supervisor/confine.h"
 #include "svc/entry.h"
+#include "svc/ids.h"
 #include "svc/state.h"
 #include "sys/cgroup.h"
 #include "sys/mount.h"
@@ -63,6 +65,7 @@ struct supervisor {
         /* disk */
         uint64_t disk_free_at_walk, disk_used_at_walk, disk_walk_at, disk_walk_ms;
         int disk_pipe;
+        int userns; /* the outer one, where files of other ids than the supervisor's can lie in its directory; else -1 */
         char namespaces[7][64]; /* "net:[4026531840]", by namespace_names */
 };
 
@@ -102,14 +105,14 @@ static void kill_all(struct supervisor *x) {
 
 /* Trees that must appear with other owners (run by root): opened and id-mapped by the supervisor, which has the
  * right to. */
-static int map_trees(struct supervisor *x, int userns, struct error *e) {
+static int map_trees(struct supervisor *x, int userns, int store, struct error *e) {
         int r;
 
         for (size_t i = 0; i < x->plan->n_ops; i++) {
                 int tree = x->s->launch.trees[i];
                 if (tree < 0)
                         continue;
-                r = mount_idmap(tree, false, userns);
+                r = mount_idmap(tree, false, x->plan->ops[i].flags & PLAN_STORE ? store : userns);
                 if (r < 0) {
                         error_errno(e, r, "%s cannot be shown under other owners: its file system has no id-mapped mounts",
                                     x->plan->ops[i].source);
@@ -126,7 +129,7 @@ static int open_trees(struct supervisor *x, struct error *e) {
         for (size_t i = 0; i < x->plan->n_ops; i++) {
                 const struct plan_op *op = &x->plan->ops[i];
                 x->s->launch.trees[i] = -1;
-                if (!(op->flags & PLAN_IDMAP))
+                if (!(op->flags & (PLAN_IDMAP | PLAN_STORE)))
                         continue;
                 int fd = mount_clone(AT_FDCWD, op->source, op->flags & PLAN_RECURSIVE);
                 if (fd < 0)
@@ -147,9 +150,10 @@ static void fill_config(const struct supervisor *x, struct init_config *c) {
                 .landlock_abi = (uint32_t)p->landlock_abi,
                 .uid = p->ids.outer_uid,
                 .gid = p->ids.outer_gid,
-                .set_ids = p->ids.root,
+                .set_ids = !p->ids.single,
                 .setgroups_deny = p->ids.single,
                 .umask = p->umask,
+                .capabilities = p->capabilities,
         };
         snprintf(c->uid_map, sizeof(c->uid_map), "%s", p->ids.inner_uid_map);
         snprintf(c->gid_map, sizeof(c->gid_map), "%s", p->ids.inner_gid_map);
@@ -172,14 +176,16 @@ static int start(struct supervisor *x, struct error *e) {
         const struct plan *p = x->plan;
         uint64_t flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET;
         int pair[2], go[2] = {-1, -1}, r;
-        bool wait_for_go = p->ids.root || (s->cgroup && (s->cgroup->v1_path[0] || s->cgroup->v1_path[1] || s->cgroup->v1_path[2]));
+        bool wait_for_go = !p->ids.single || (s->cgroup && (s->cgroup->v1_path[0] || s->cgroup->v1_path[1] || s->cgroup->v1_path[2]));
 
         /* Before the launcher's channels are made: its short-lived process must not hold their ends. */
-        _cleanup_fd_ int userns = -EBADF;
+        _cleanup_fd_ int userns = -EBADF, store = -EBADF;
         if (p->ids.root) {
                 userns = process_userns(p->ids.idmap_uid_map, p->ids.idmap_gid_map);
-                if (userns < 0)
-                        return error_errno(e, userns, "a map of owners cannot be made");
+                if (userns >= 0 && p->ids.store_map)
+                        store = process_userns(p->ids.store_map, p->ids.store_map);
+                if (userns < 0 || (p->ids.store_map && store < 0))
+                        return error_errno(e, MIN(userns, store), "a map of owners cannot be made");
         }
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ||
             (wait_for_go && pipe2(go, O_CLOEXEC) < 0))
@@ -213,7 +219,17 @@ static int start(struct supervisor *x, struct error *e) {
         if (p->ids.root) {
                 if ((r = process_map_ids(pid, p->ids.outer_uid_map, p->ids.outer_gid_map, 0)) < 0)
                         return error_errno(e, r, "the sandbox's ids cannot be mapped");
-                if ((r = map_trees(x, userns, e)) < 0)
+                if ((r = map_trees(x, userns, store, e)) < 0)
+                        return r;
+        }
+        if (p->ids.subids) {
+                const struct ids ids = {.kind = IDS_SUBIDS};
+                char path[48];
+                snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+                x->userns = open(path, O_RDONLY | O_CLOEXEC);
+                if (x->userns < 0)
+                        return error_errno(e, errno, "the sandbox's user namespace cannot be opened");
+                if ((r = ids_map_process(&ids, pid, p->ids.outer_uid_map, p->ids.outer_gid_map, e)) < 0)
                         return r;
         }
         if (s->cgroup && (r = cgroup_enter_v1(s->cgroup, pid)) < 0)
@@ -249,8 +265,9 @@ static void readback_json(struct json *j, const struct init_readback *rb) {
         json_bool(j, "no_new_privs", rb->no_new_privs);
         json_num(j, "seccomp", rb->seccomp_mode);
         json_bool(j, "landlock", rb->landlock);
-        json_str(j, "capabilities",
-                 rb->cap_effective | rb->cap_permitted | rb->cap_inheritable | rb->cap_bounding | rb->cap_ambient ? "some" : "none");
+        char caps[CAPABILITIES_TEXT];
+        json_str(j, "capabilities", capabilities_format(caps, rb->cap_effective | rb->cap_permitted | rb->cap_inheritable |
+                                                                     rb->cap_bounding | rb->cap_ambient));
         json_end(j, '}');
 }
 
@@ -436,6 +453,29 @@ static int add_blocks(const char *path, const struct stat *st, int type, struct 
         return 0;
 }
 
+/* A child of the supervisor's takes the rights of the sandbox's root over the sandbox's files. */
+static void become_owner(const struct supervisor *x) {
+        if (x->userns >= 0)
+                (void)!setns(x->userns, CLONE_NEWUSER);
+}
+
+/* What the run changed of its image's root is of no use to the next. */
+static void remove_root(const struct supervisor *x) {
+        if (!x->plan->image)
+                return;
+        if (x->userns < 0) {
+                (void)!state_remove_root(x->s->state);
+                return;
+        }
+        pid_t pid = fork();
+        if (pid == 0) {
+                become_owner(x);
+                _exit(state_remove_root(x->s->state) < 0);
+        }
+        while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+}
+
 /* How much the upper layer holds, counted by a child of its own: a tree of hostile shape may take long. A limit that
  * cannot be watched ends the run. */
 static void start_disk_walk(struct supervisor *x) {
@@ -446,7 +486,10 @@ static void start_disk_walk(struct supervisor *x) {
                 prctl(PR_SET_PDEATHSIG, SIGKILL);
                 if (getppid() != self)
                         _exit(1);
+                become_owner(x);
                 (void)nftw("upper", add_blocks, 64, FTW_PHYS | FTW_MOUNT);
+                if (x->plan->image)
+                        (void)nftw("root", add_blocks, 64, FTW_PHYS | FTW_MOUNT);
                 uint64_t bytes = walked;
                 (void)!write(p[1], &bytes, sizeof(bytes));
                 _exit(0);
@@ -701,12 +744,13 @@ static void finish(struct supervisor *x) {
                 if (cgroup_remove(x->s->cgroup, 2000) >= 0)
                         (void)!state_write_groups(x->s->state, "");
         }
+        remove_root(x);
         if (x->s->remove || !x->result.changed || !x->running)
                 state_release(x->s->state, !x->running, x->s->remove);
 }
 
 void supervisor_main(struct supervise *s) {
-        struct supervisor x = {.s = s, .plan = s->plan, .ctl = -1, .init_pidfd = -1, .disk_pipe = -1};
+        struct supervisor x = {.s = s, .plan = s->plan, .ctl = -1, .init_pidfd = -1, .disk_pipe = -1, .userns = -1};
         struct error e = {};
         sigset_t mask;
         int r;

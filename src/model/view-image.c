@@ -1,0 +1,75 @@
+/* The container tier's view: an image's root, with a layer of the sandbox's own for changes, and on it what every sandbox
+ * has: a minimal /dev, an own /proc, the workspace. Nothing of the host's root is there but volumes and what `read:`
+ * names. Pure; see view.h. */
+#include "base/use.h"
+#include "model/view.h"
+
+/* The image's root may be changed in every way that its permissions allow: it is the sandbox's own copy. */
+#define USE_ALL (USE_READ | USE_EXEC | USE_WRITE | USE_CHANGE)
+
+/* Files that name the host and the network, in a layer of the changes: not mounted over the image's, so that a package
+ * manager can replace them by a rename. */
+static int add_etc(struct plan *p, const struct view_facts *f, int layer) {
+        _cleanup_free_ char *hosts = str_printf("127.0.0.1 localhost %s\n::1 localhost ip6-localhost\n", p->hostname);
+        _cleanup_free_ char *hostname = str_printf("%s\n", p->hostname);
+        _cleanup_free_ char *machine = str_printf("%s\n", f->machine_id);
+        const struct { const char *name, *text; } files[] = {
+                {"etc/hosts", hosts},
+                {"etc/hostname", hostname},
+                {"etc/machine-id", machine},
+                {"etc/resolv.conf", "# This sandbox has no way to the network.\nnameserver 127.0.0.1\n"},
+        };
+        int r;
+
+        if (!hosts || !hostname || !machine)
+                return -ENOMEM;
+        if ((r = plan_add(p, OP_LAYER_DIR, "etc", NULL, 0, 0755, layer)) < 0)
+                return r;
+        for (size_t i = 0; i < ELEMENTSOF(files); i++)
+                if ((r = plan_add(p, OP_LAYER_FILE, files[i].name, files[i].text, 0, 0644, layer)) < 0)
+                        return r;
+        /* apt changes to a user of its own to fetch; with one id there is none to change to. */
+        if (p->ids.single &&
+            ((r = plan_add(p, OP_LAYER_DIR, "etc/apt", NULL, 0, 0755, layer)) < 0 ||
+             (r = plan_add(p, OP_LAYER_DIR, "etc/apt/apt.conf.d", NULL, 0, 0755, layer)) < 0 ||
+             (r = plan_add(p, OP_LAYER_FILE, "etc/apt/apt.conf.d/00belljar", "APT::Sandbox::User \"root\";\n", 0, 0644, layer)) < 0))
+                return r;
+        return 0;
+}
+
+static int add_volumes(struct plan *p, const struct view_facts *f) {
+        int r;
+
+        for (size_t i = 0; i < f->n_volumes; i++) {
+                const struct view_volume *v = &f->volumes[i];
+                unsigned flags = PLAN_IDMAP | (v->writable ? 0 : PLAN_READONLY);
+                /* A directory that is only read goes through an overlay, as every tree of the host: the host's sockets
+                 * and FIFOs stay out of reach. */
+                if (v->writable || v->file)
+                        r = plan_add(p, OP_BIND, v->inside, v->host, flags, 0, 0);
+                else
+                        r = plan_add(p, OP_OVERLAY, v->inside, v->host, flags, 0, 0);
+                if (r < 0 || (r = plan_allow(p, v->inside, v->writable ? USE_ALL : USE_READ | USE_EXEC)) < 0)
+                        return r;
+        }
+        return 0;
+}
+
+int view_plan_image(struct plan *p, const struct view_facts *f, struct error *e) {
+        int r = 0, layer;
+
+        p->n_layers = 1; /* layer 0 is empty (view.c) */
+        layer = (int)p->n_layers++;
+        for (size_t i = 0; r == 0 && i < f->layers.n; i++)
+                r = plan_add(p, OP_IMAGE_LAYER, "/", f->layers.items[i], PLAN_STORE, 0, 0);
+        if (r < 0 || (r = add_etc(p, f, layer)) < 0 || (r = plan_add(p, OP_IMAGE, "/", p->image, 0, 0, layer)) < 0 ||
+            (r = plan_allow(p, "/", USE_ALL)) < 0 || (r = view_add_scratch(p, "/dev", 0755)) < 0 ||
+            (r = view_add_dev(p, f)) < 0 || (r = view_add_kernel(p, f)) < 0 || (r = view_add_read(p, f)) < 0 ||
+            (p->workspace && (r = view_add_workspace(p, f)) < 0) || (r = add_volumes(p, f)) < 0 ||
+            (r = view_add_socket_masks(p, f)) < 0 || (r = plan_add(p, OP_DIR, p->cwd, NULL, 0, 0755, 0)) < 0)
+                return error_errno(e, r, "the view cannot be planned");
+        for (size_t i = 0; i < f->hidden_elsewhere.n; i++)
+                if ((r = plan_add(p, OP_MASK, f->hidden_elsewhere.items[i], NULL, 0, 0, 0)) < 0)
+                        return error_errno(e, r, "the view cannot be planned");
+        return 0;
+}

@@ -1,0 +1,17 @@
+/* Parts of a view that both kinds share: of the host's root (view.c) and of an image's (view-image.c). Each adds its
+ * operations and rules to the plan. -ENOMEM. */
+#pragma once
+
+#include "model/plan.h"
+
+int view_add_scratch(struct plan *p, const char *path, mode_t mode) _must_check_;
+/* Devices, terminals, message queues, shared memory, in a /dev that is there. */
+int view_add_dev(struct plan *p, const struct view_facts *f) _must_check_;
+/* /proc and /sys, with what is covered in them. */
+int view_add_kernel(struct plan *p, const struct view_facts *f) _must_check_;
+int view_add_read(struct plan *p, const struct view_facts *f) _must_check_;
+int view_add_workspace(struct plan *p, const struct view_facts *f) _must_check_;
+/* Covers the host's sockets that binds would show. */
+int view_add_socket_masks(struct plan *p, const struct view_facts *f) _must_check_;
+
+int view_plan_image(struct plan *p, const struct view_facts *f, struct error *e) _must_check_;

@@ -1,0 +1,13 @@
+/* Which ids a run has, inside and on the host: fills plan.ids. Nothing is changed on the host but, run by root, a lock on
+ * one byte of a file in /run, which keeps the range of ids from other sandboxes; *ret_lock holds it, else -1. */
+#pragma once
+
+#include "base/error.h"
+#include "model/plan.h"
+#include "svc/ids.h"
+
+/* On the host's own root: one id. owner: of the workspace, which is shown as the command's. */
+int plan_ids_of_host(struct plan *p, uid_t owner, gid_t owner_gid, int *ret_lock, struct error *e) _must_check_;
+/* On an image's root: the ids that `have` offers; the command runs as uid and gid of the image. */
+int plan_ids_of_image(struct plan *p, const struct ids *have, uid_t uid, gid_t gid, uid_t owner, gid_t owner_gid,
+                      int *ret_lock, struct error *e) _must_check_;
