@@ -1,7 +1,9 @@
-/* Manual pages and shell completions, from the option table; run by the build (belljar --generate ...). */
+/* Manual pages and shell completions, from the option table, and docs/tiers.md, from the table of risk; run by the build
+ * (belljar-tool --generate ...). */
 #include <stdio.h>
 #include <string.h>
 
+#include "model/risk.h"
 #include "role/cli/options.h"
 
 /* roff: a leading dot or quote would be a request, a backslash an escape, a dash a hyphen. */
@@ -131,7 +133,12 @@ int options_generate(const char *what, const char *command) {
                 zsh();
         else if (streq(what, "fish"))
                 fish();
-        else
+        else if (streq(what, "tiers")) {
+                _cleanup_free_ char *doc = risk_doc();
+                if (!doc)
+                        return -ENOMEM;
+                fputs(doc, stdout);
+        } else
                 return -EINVAL;
         return 0;
 }

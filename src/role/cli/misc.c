@@ -3,7 +3,9 @@
 #include <stdio.h>
 
 #include "base/fd.h"
+#include "model/policy-print.h"
 #include "model/policy.h"
+#include "model/risk.h"
 #include "role/cli/commands.h"
 #include "role/cli/doctor.h"
 #include "role/cli/options.h"
@@ -28,29 +30,73 @@ int command_doctor(int argc, char **argv) {
         return doctor_run(json, NULL);
 }
 
+static int print(char *text) {
+        bool ok = text && fputs(text, stdout) >= 0 && fflush(stdout) == 0;
+
+        free(text);
+        return ok ? 0 : EXIT_BELLJAR;
+}
+
+/* What a program reads: the policy as it was understood, or what is wrong with it. */
+static int check_json(const char *file, const struct policy *p, const struct error *e) {
+        struct json j = {};
+
+        json_begin(&j, NULL, '{');
+        json_str(&j, "file", file);
+        json_bool(&j, "good", p);
+        if (p)
+                policy_json(&j, "policy", p);
+        else {
+                json_str(&j, "error", e->msg);
+                json_str(&j, "fix", e->fix[0] ? e->fix : NULL);
+        }
+        json_end(&j, '}');
+        int r = print(strbuf_take(&j.text));
+        return p ? r : EXIT_BELLJAR;
+}
+
+static int policy_check_file(const char *file, bool json) {
+        _cleanup_free_ char *text = NULL, *shown = NULL;
+        _cleanup_policy_ struct policy *p = NULL;
+        struct error e = {};
+        size_t len;
+        int r = file_read(AT_FDCWD, file, 1u << 20, &text, &len);
+
+        if (r < 0)
+                error_errno(&e, r, "the policy %s cannot be read", file);
+        else if ((r = policy_parse(text, len, file, &p, &e)) == 0)
+                r = policy_check(p, &e);
+        if (json)
+                return check_json(file, r < 0 ? NULL : p, &e);
+        if (r < 0) {
+                error_print(&e);
+                return EXIT_BELLJAR;
+        }
+        shown = policy_text(p);
+        if (!shown)
+                return EXIT_BELLJAR;
+        printf("%s: good\n", file);
+        return print(TAKE_PTR(shown));
+}
+
 int command_policy(int argc, char **argv) {
         struct error e = {};
+        bool json = false;
+        int first;
 
-        if (argc == 2 && streq(argv[1], "schema")) {
-                _cleanup_free_ char *s = policy_schema();
-                if (s)
-                        fputs(s, stdout);
-                return s ? 0 : EXIT_BELLJAR;
+        if (options_parse(command_find("policy"), argc, argv, on_option, &json, &first, &e) < 0) {
+                error_print(&e);
+                return EXIT_BELLJAR;
         }
-        if (argc == 3 && streq(argv[1], "check")) {
-                _cleanup_free_ char *text = NULL;
-                _cleanup_policy_ struct policy *p = NULL;
-                size_t len;
-                int r = file_read(AT_FDCWD, argv[2], 1u << 20, &text, &len);
-                if (r < 0)
-                        error_errno(&e, r, "the policy %s cannot be read", argv[2]);
-                else if (policy_parse(text, len, argv[2], &p, &e) == 0) {
-                        printf("%s: good\n", argv[2]);
-                        return 0;
-                }
-        } else {
-                error_set(&e, EINVAL, "belljar policy takes: check FILE, or schema");
-        }
+        argc -= first;
+        argv += first;
+        if (argc == 1 && !json && streq(argv[0], "schema"))
+                return print(policy_schema());
+        if (argc == 1 && !json && streq(argv[0], "tiers"))
+                return print(risk_doc());
+        if (argc == 2 && streq(argv[0], "check"))
+                return policy_check_file(argv[1], json);
+        error_set(&e, EINVAL, "belljar policy takes: check [--json] FILE, schema, or tiers");
         error_print(&e);
         return EXIT_BELLJAR;
 }

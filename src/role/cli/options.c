@@ -41,7 +41,7 @@ const struct option_spec option_table[] = {
         {OPT_ALL, "all", 'a', NULL, IN(PS), "also those that have ended"},
         {OPT_FORCE, "force", 0, NULL, IN(RM), "end it first when it is running"},
         {OPT_LAST, "last", 0, NULL, IN(DIFF) | IN(DISCARD) | IN(INSPECT) | IN(RM) | IN(KILL), "the sandbox that was started last"},
-        {OPT_JSON, "json", 0, NULL, IN(RUN) | IN(DIFF) | IN(INSPECT) | IN(PS) | IN(DOCTOR), "print facts as JSON (run: with --dry-run)"},
+        {OPT_JSON, "json", 0, NULL, IN(RUN) | IN(DIFF) | IN(INSPECT) | IN(PS) | IN(DOCTOR) | IN(POLICY), "print facts as JSON (run: with --dry-run)"},
         {OPT_HELP, "help", 'h', NULL, ~0u, "say what a command takes"},
         {OPT_VERSION, "version", 0, NULL, IN(HELP), "print the version"},
 };
@@ -68,8 +68,9 @@ const struct command_spec command_table[COMMAND_N] = {
                 "Ends everything in the sandbox. Its changes are kept."},
         [COMMAND_DOCTOR] = {COMMAND_DOCTOR, "doctor", NULL, "[OPTION...]", "say what this host can give, and how to mend what it cannot",
                 "Lists tiers and controls, what is lost without each, and the exact fix."},
-        [COMMAND_POLICY] = {COMMAND_POLICY, "policy", NULL, "check FILE | schema", "check a policy, print the JSON Schema",
-                "check reads FILE as belljar run -f does, and says what is wrong with it. schema prints the JSON Schema for editors."},
+        [COMMAND_POLICY] = {COMMAND_POLICY, "policy", NULL, "check [--json] FILE | schema | tiers", "check a policy, print the JSON Schema or the table of tiers",
+                "check reads FILE as belljar run -f does, and prints what it understood, or what is wrong with it. schema prints the "
+                "JSON Schema for editors. tiers prints which tier is chosen for which risk."},
         [COMMAND_HELP] = {COMMAND_HELP, "help", NULL, "[COMMAND]", "say what a command takes", ""},
 };
 

@@ -51,5 +51,5 @@ int options_parse(const struct command_spec *c, int argc, char **argv,
                   struct error *e) _must_check_;
 
 void options_help(const struct command_spec *c); /* NULL: of all */
-/* For the build: "man", "bash", "zsh", "fish". -EINVAL otherwise. */
+/* For the build: "man", "bash", "zsh", "fish", "tiers". -EINVAL otherwise. */
 int options_generate(const char *what, const char *command);
