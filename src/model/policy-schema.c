@@ -20,8 +20,9 @@
 #define USER_PATTERN "^" USER_PART "(:" USER_PART ")?$"
 #define NAME_PATTERN "^[a-z0-9][a-z0-9_.-]{0,62}$"
 #define WORKDIR_PATTERN "^[^~]"
-#define INSIDE_PATTERN "^(/[^/]+)+$"
-#define VOLUME_PATTERN "^(~(/|:)|[^~:])[^:]*:(/[^/:]+)+(:(ro|rw))?$"
+#define NOT_INSIDE "(?!/(proc|sys|dev)(/|:|$))(?![^:]*/\\.\\.?(/|:|$))"
+#define INSIDE_PATTERN "^" NOT_INSIDE "(/[^/]+)+$"
+#define VOLUME_PATTERN "^(~(/[^:]*)?|[^~:][^:]*):" NOT_INSIDE "(/[^/:]+)+(:(ro|rw))?$"
 #define CONTROL_PATTERN "^[a-z0-9-]+$"
 
 /* json_pack takes ownership of "o" also on failure, and gives NULL for it: one look at the end is enough. */
@@ -54,10 +55,19 @@ static json_t *choice(const struct policy_key *k) {
 
 static json_t *section(const struct policy_key *parent);
 
+static json_t *workspace(const struct policy_key *k) {
+        json_t *s = section(k);
+
+        /* One or the other. */
+        if (s && json_object_set_new(s, "not", json_pack("{s:[s,s]}", "required", "path", "name")) < 0)
+                return json_decref(s), NULL;
+        return s;
+}
+
 static json_t *value(const struct policy_key *k) {
         switch (k->type) {
         case KEY_SECTION:
-                return section(k);
+                return streq(k->name, "files.workspace") ? workspace(k) : section(k);
         case KEY_VERSION:
                 return json_pack("{s:i}", "const", 1);
         case KEY_CHOICE:

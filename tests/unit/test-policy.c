@@ -5,6 +5,8 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "model/image-name.h"
+#include "model/policy-print.h"
 #include "model/policy-table.h"
 #include "tap.h"
 
@@ -320,6 +322,355 @@ TEST(lists_of_the_command_line) {
         check(policy_add_hide(p, "x", &e) == -E2BIG);
 }
 
+/* What follows is about images. */
+TEST(min_tier) {
+        _cleanup_policy_ struct policy *p = accepted("version: 1\nmin_tier: container\n"), *q = accepted("version: 1\n");
+        struct error e = {};
+        check(p->min_tier == TIER_CONTAINER && p->tier == TIER_AUTO && q->min_tier == TIER_PROCESS);
+        check(p->places.min_tier.line == 2 && p->places.min_tier.column == 11 && q->places.min_tier.line == 0);
+        REFUSED("min_tier: auto\n", ":2:11: min_tier cannot be \"auto\"", "write process, container, microvm or vm");
+        REFUSED("min_tier: none\n", "cannot be \"none\"", "");
+        REFUSED("min_teir: vm\n", "", "did you mean min_tier?");
+        REFUSED("tier: {at_least: vm}\n", "tier takes a single value", "");
+        /* The command line raises it only. */
+        check(policy_set_min_tier(p, "process", &e) == -EINVAL && strstr(e.msg, "below the policy's container (line 2)"));
+        check(p->min_tier == TIER_CONTAINER);
+        check(policy_set_min_tier(p, "container", &e) == 0 && p->places.min_tier.line == 2);
+        check(policy_set_min_tier(p, "vm", &e) == 0 && p->min_tier == TIER_VM && p->places.min_tier.line == 0);
+        check(policy_set_min_tier(p, "auto", &e) == -EINVAL && policy_set_min_tier(p, "", &e) == -EINVAL && p->min_tier == TIER_VM);
+}
+
+static void check_fails(const char *text, const char *msg, const char *fix) {
+        _cleanup_policy_ struct policy *p = accepted(text);
+        struct error e = {};
+        int r = policy_check(p, &e);
+        bool ok = r == -EINVAL && e.errnum == EINVAL && strstr(e.msg, msg) && strstr(e.fix, fix);
+        if (!ok)
+                printf("# %s: %d %s (%s)\n", text, r, e.msg, e.fix);
+        check(ok && policy_check(p, NULL) == -EINVAL);
+}
+
+static void check_holds(const char *text) {
+        _cleanup_policy_ struct policy *p = accepted(text);
+        struct error e = {};
+        if (policy_check(p, &e) < 0)
+                printf("# %s: %s\n", text, e.msg);
+        check(policy_check(p, &e) == 0);
+}
+
+TEST(tier_and_minimum) {
+        check_fails("version: 1\ntier: process\nmin_tier: container\n",
+                    "p.yaml:2:7: tier is process, below the min_tier of container in p.yaml:3:11", "ask for container");
+        check_fails("version: 1\nimage: x\nmin_tier: vm\ntier: microvm\n", "p.yaml:4:7: tier is microvm", "lower min_tier");
+        check_fails("version: 1\nmin_tier: container\n", "p.yaml:2:11: min_tier is container, and without an image", "--image NAME");
+        check_fails("version: 1\nimage: x\ntier: process\n", "p.yaml:3:7: tier is process, which runs the host's programs, and image is x in p.yaml:2:8",
+                    "take the image out");
+        check_fails("version: 1\ntier: container\n", "p.yaml:2:7: the tier container needs an image", "name one");
+        check_fails("version: 1\ntier: microvm\n", "needs an image", "");
+        check_holds("version: 1\ntier: process\nmin_tier: process\n");
+        check_holds("version: 1\nimage: x\nmin_tier: microvm\n");
+        check_holds("version: 1\nimage: x\nmin_tier: container\ntier: microvm\n");
+        check_holds("version: 1\ntier: vm\nmin_tier: container\n");
+        /* The command line's tier under the file's minimum, and the other way round: each is named for what it is. */
+        _cleanup_policy_ struct policy *p = accepted("version: 1\ntier: container\nimage: x\nmin_tier: container\n");
+        struct error e = {};
+        check(policy_check(p, &e) == 0 && policy_set_tier(p, "process", &e) == 0);
+        check(policy_check(p, &e) == -EINVAL);
+        check_streq(e.msg, "the command line: tier is process, below the min_tier of container in p.yaml:4:11");
+        check(policy_set_tier(p, "container", &e) == 0 && policy_set_min_tier(p, "microvm", &e) == 0);
+        check(policy_check(p, &e) == -EINVAL && strstr(e.msg, "min_tier of microvm in the command line") && !strstr(e.fix, "policy"));
+        check(policy_set_tier(p, "docker", &e) == -EINVAL && p->tier == TIER_CONTAINER);
+}
+
+TEST(image) {
+        _cleanup_policy_ struct policy *p = accepted("version: 1\nimage: registry.example:5000/team/debian:12\n");
+        struct error e = {};
+        check_streq(p->image, "registry.example:5000/team/debian:12");
+        check(p->places.image.line == 2 && p->places.image.column == 8);
+        check(policy_set_image(p, "debian", &e) == 0 && p->places.image.line == 0);
+        check(policy_set_image(p, "", &e) == -EINVAL && policy_set_image(p, "Debian", &e) == -EINVAL);
+        check_streq(p->image, "debian");
+        REFUSED("image: ''\n", ":2:8: image: \"\" is not the name of an image", "such as debian:12");
+        REFUSED("image:\n", "image has no value", "");
+        REFUSED("image: [debian]\n", "single value", "");
+        REFUSED("image: Debian\n", "\"Debian\" is not the name", "small letters");
+        REFUSED("image: docker://debian\n", "is not the name", "without a transport");
+        REFUSED("image: debian:-x\n", "is not the name", "a tag has");
+        REFUSED("image: debian@sha256:12\n", "is not the name", "64 hexadecimal digits");
+}
+
+TEST(image_names) {
+#define HEX "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+        static const char *const good[] = {
+                "debian", "debian:12", "a", "0", "library/debian", "a/b/c/d", "docker.io/library/x:tag", "localhost/x", "localhost:5000/x",
+                "r:1/x", "Registry.Example/x", "r.example:65535/a-b_c.d/e__f--g:V1.0_x-", "x:_", "x@sha256:" HEX, "x:t@sha256:" HEX,
+                "192.0.2.1:5000/x", "a---b",
+        };
+        static const char *const bad[] = {
+                "", ":", ":tag", "@", "x:", "x:.t", "x:-t", "x:t:u", "x:a/b:", "/x", "x/", "a//b", "X", "a/B", "A/b", "x y", "x\n", "x\ty",
+                "-x", "x-", ".x", "x.", "_x", "a..b", "a___b", "a._b", "a/-b", "../x", "./x", "a/../b", "a/./b", "x@", "x@sha256:",
+                "x@sha256:" HEX "0", "x@sha512:" HEX, "x@SHA256:" HEX, "x@sha256:0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef",
+                "x@sha256:" HEX "@sha256:" HEX, "@sha256:" HEX, "r:/x", "r:x/y", "r:123456/x", "-r.e/x", "r-.e/x", "r..e/x", ".e/x", "e./x",
+                "[::1]:5000/x", "docker://x", "oci:x/y:z:t", "x%20", "\xc3\xa4", "a b/c",
+        };
+        for (size_t i = 0; i < ELEMENTSOF(good); i++) {
+                const char *why = NULL;
+                if (image_name_check(good[i], &why) < 0)
+                        printf("# %s: %s\n", good[i], why);
+                check(image_name_check(good[i], &why) == 0 && !why);
+        }
+        for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
+                const char *why = NULL;
+                if (image_name_check(bad[i], &why) == 0)
+                        printf("# accepted: %s\n", bad[i]);
+                check(image_name_check(bad[i], NULL) == -EINVAL && image_name_check(bad[i], &why) == -EINVAL && why && *why);
+        }
+        char name[600], *end;
+        memset(name, 'a', sizeof(name));
+        name[255] = 0;
+        check(image_name_check(name, NULL) == 0);
+        name[255] = 'a';
+        name[256] = 0;
+        check(image_name_check(name, NULL) == -EINVAL);
+        name[255] = ':';
+        memset(name + 256, 'T', 128);
+        strcpy(name + 384, "@sha256:" HEX); /* the longest there is */
+        check(image_name_check(name, NULL) == 0 && strlen(name) <= IMAGE_NAME_MAX);
+        end = name + 384;
+        strcpy(end, "T@sha256:" HEX);
+        check(image_name_check(name, NULL) == -EINVAL);
+}
+
+TEST(user) {
+        static const char *const good[] = {"root", "0", "65535", "1000:1000", "app:www-data", "app:33", "1000:users", "_x", "a.b-C_9"};
+        static const char *const bad[] = {"", ":", "1000:", ":1000", "65536", "01", "00", "-1", "+1", "1000:65536", "1000:01", "a:b:c", "a b",
+                                          "1x", "0x0", "-x", ".x", "a/b", "a$", "\xc3\xa4", "aaaaaaaaaabbbbbbbbbbccccccccccddd", "a\n",
+                                          "4294967295", "99999999999999999999"};
+        _cleanup_policy_ struct policy *p = policy_new();
+        struct error e = {};
+        for (size_t i = 0; i < ELEMENTSOF(good); i++) {
+                check(policy_set_user(p, good[i], &e) == 0);
+                check_streq(p->user, good[i]);
+        }
+        for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
+                if (policy_set_user(p, bad[i], &e) == 0)
+                        printf("# accepted: %s\n", bad[i]);
+                check(policy_set_user(p, bad[i], &e) == -EINVAL && strstr(e.msg, "is not a user") && strstr(e.fix, "UID:GID"));
+        }
+        check_streq(p->user, "a.b-C_9");
+        _cleanup_policy_ struct policy *q = accepted("version: 1\nimage: x\nuser: 1000:50\n");
+        check_streq(q->user, "1000:50"); /* and not 60050, as YAML 1.1 has it */
+        REFUSED("user: 010\n", ":2:7: user: \"010\" is not a user", "");
+        check_fails("version: 1\nuser: app\n", "p.yaml:2:7: user is about an image, and there is none", "take user out");
+        _cleanup_policy_ struct policy *o = policy_new();
+        check(policy_set_user(o, "app", &e) == 0 && policy_check(o, &e) == -EINVAL && str_after(e.msg, "the command line: user is about"));
+        check(policy_set_image(o, "x", &e) == 0 && policy_check(o, &e) == 0);
+}
+
+TEST(entrypoint) {
+        _cleanup_policy_ struct policy *p = accepted("version: 1\nimage: x\nentrypoint: [/bin/sh, -c, 'echo hi', '']\n");
+        _cleanup_policy_ struct policy *none = accepted("version: 1\nimage: x\nentrypoint: []\n"), *q = accepted("version: 1\n");
+        struct error e = {};
+        check(p->has_entrypoint && p->entrypoint.n == 4 && none->has_entrypoint && none->entrypoint.n == 0 && !q->has_entrypoint);
+        check_streq(p->entrypoint.items[2], "echo hi");
+        check(policy_set_entrypoint(p, "/bin/my tool", &e) == 0 && p->entrypoint.n == 1 && p->places.entrypoint.line == 0);
+        check_streq(p->entrypoint.items[0], "/bin/my tool"); /* one word: nothing is split */
+        char *big = malloc(POLICY_WORD_BYTES + 1);
+        memset(big, 'x', POLICY_WORD_BYTES);
+        big[POLICY_WORD_BYTES] = 0;
+        check(policy_set_entrypoint(p, big, &e) == -E2BIG && p->entrypoint.n == 1);
+        check_streq(p->entrypoint.items[0], "/bin/my tool");
+        big[POLICY_WORD_BYTES - 1] = 0;
+        check(policy_set_entrypoint(p, big, &e) == 0);
+        free(big);
+        check(policy_set_entrypoint(p, "", &e) == 0 && p->has_entrypoint && p->entrypoint.n == 0);
+        REFUSED("entrypoint: sh -c\n", ":2:13: entrypoint is a list, not a single value", "not split into words");
+        REFUSED("entrypoint: ['', a]\n", ":2:14: entrypoint: the program's name is empty", "[] for no entrypoint");
+        REFUSED("entrypoint: [sh, echo hi]\n", "has a blank in it", "quotes");
+        REFUSED("entrypoint:\n", "entrypoint is a list, not nothing", "take the key out");
+        check_fails("version: 1\nentrypoint: []\n", "p.yaml:2:13: entrypoint is about an image", "");
+}
+
+TEST(workdir) {
+        _cleanup_policy_ struct policy *p = accepted("version: 1\nworkdir: src/../x\n");
+        struct error e = {};
+        check_streq(p->workdir, "src/../x");
+        check(policy_check(p, &e) == 0); /* also without an image */
+        check(policy_set_workdir(p, "/srv", &e) == 0 && policy_set_workdir(p, "", &e) == -EINVAL);
+        check(policy_set_workdir(p, "~/x", &e) == -EINVAL && strstr(e.msg, "the home on the host"));
+        check_streq(p->workdir, "/srv");
+        REFUSED("workdir: ~root\n", ":2:10: workdir: ~", "./~");
+        REFUSED("workdir: [a]\n", "single value", "");
+}
+
+TEST(named_workspaces) {
+        _cleanup_policy_ struct policy *p = accepted("version: 1\nfiles: {workspace: {name: my-project.2_x}}\n");
+        struct error e = {};
+        check_streq(p->workspace.name, "my-project.2_x");
+        check(!p->workspace.path && p->workspace.mode == WORKSPACE_RW); /* what it is for */
+        _cleanup_policy_ struct policy *q = accepted("version: 1\nfiles: {workspace: {mode: cow, name: 0}}\n");
+        _cleanup_policy_ struct policy *s = accepted("version: 1\nfiles: {workspace: {name: x, mode: ro}}\n");
+        check(q->workspace.mode == WORKSPACE_COW && s->workspace.mode == WORKSPACE_RO);
+        /* The command line's takes the place of the file's. */
+        check(policy_set_workspace_path(p, "/srv/x", &e) == 0 && !p->workspace.name && p->workspace.mode == WORKSPACE_COW);
+        check(policy_set_workspace_path(p, "", &e) == -EINVAL && policy_set_workspace_name(p, "X", &e) == -EINVAL);
+        check_streq(p->workspace.path, "/srv/x");
+        check(policy_set_workspace_name(p, "a", &e) == 0 && !p->workspace.path && p->workspace.mode == WORKSPACE_RW);
+        check(policy_set_workspace_path(p, "~x", &e) == -EINVAL);
+        check_streq(p->workspace.name, "a");
+        check(policy_set_workspace_mode(p, "cow", &e) == 0 && policy_set_workspace_name(p, "b", &e) == 0);
+        check(p->workspace.mode == WORKSPACE_COW && policy_set_workspace_mode(p, "x", &e) == -EINVAL);
+        REFUSED("files: {workspace: {path: ., name: x}}\n", ":2:36: files.workspace.name beside a path", "take path or name out");
+        REFUSED("files: {workspace: {name: x, path: .}}\n", ":2:36: files.workspace.path beside a name", "take path or name out");
+        REFUSED("files: {workspace: {name: ''}}\n", "\"\" is not a name for a workspace", "63 characters");
+        REFUSED("files: {workspace: {name: My}}\n", "is not a name", "small letters");
+        REFUSED("files: {workspace: {name: ../x}}\n", "is not a name", "a path");
+        REFUSED("files: {workspace: {name: .x}}\n", "is not a name", "");
+        REFUSED("files: {workspace: {name: -x}}\n", "is not a name", "");
+        char name[65];
+        memset(name, 'n', sizeof(name));
+        name[63] = 0;
+        check(policy_set_workspace_name(p, name, &e) == 0);
+        name[63] = 'n';
+        name[64] = 0;
+        check(policy_set_workspace_name(p, name, &e) == -EINVAL);
+}
+
+TEST(workspace_inside) {
+        _cleanup_policy_ struct policy *p = accepted("version: 1\nimage: x\nfiles: {workspace: {inside: /home/dev/x}}\n");
+        struct error e = {};
+        check_streq(p->workspace.inside, "/home/dev/x");
+        check(policy_check(p, &e) == 0);
+        check(policy_set_workspace_inside(p, "/w", &e) == 0 && policy_set_workspace_inside(p, "w", &e) == -EINVAL);
+        check_streq(p->workspace.inside, "/w");
+        REFUSED("files: {workspace: {inside: /proc}}\n", ":2:29: files.workspace.inside: \"/proc\" is in /proc", "another place");
+        check_fails("version: 1\nfiles: {workspace: {inside: /w}}\n", "p.yaml:2:29: files.workspace.inside is about an image", "");
+}
+
+TEST(volumes) {
+        _cleanup_policy_ struct policy *p = accepted("version: 1\nvolumes:\n- ~/data:/data\n- a:/b/c:rw\n- {host: 'x:y', inside: '/z:z', mode: ro}\n"
+                                                     "- inside: /w\n  host: .\n  mode: rw\n- /r:/r:ro\n");
+        static const struct { const char *host, *inside; bool writable; unsigned line, column; } want[] = {
+                {"~/data", "/data", false, 3, 3}, {"a", "/b/c", true, 4, 3}, {"x:y", "/z:z", false, 5, 3}, {".", "/w", true, 6, 3},
+                {"/r", "/r", false, 9, 3},
+        };
+        struct error e = {};
+        check(p->n_volumes == ELEMENTSOF(want));
+        for (size_t i = 0; i < ELEMENTSOF(want); i++) {
+                check_streq(p->volumes[i].host, want[i].host);
+                check_streq(p->volumes[i].inside, want[i].inside);
+                check(p->volumes[i].writable == want[i].writable);
+                check(p->volumes[i].place.line == want[i].line && p->volumes[i].place.column == want[i].column);
+        }
+        check(policy_add_volume(p, "b:/data", &e) == -EEXIST && strstr(e.msg, "two volumes at /data") && strstr(e.fix, "line 3"));
+        check(policy_add_volume(p, "b:/data/x", &e) == 0 && p->volumes[5].place.line == 0 && !p->volumes[5].writable);
+        check(policy_add_volume(p, "c:/data/x", &e) == -EEXIST && strstr(e.fix, "one of them"));
+        static const struct { const char *text, *msg, *fix; } bad[] = {
+                {"", "does not say where", "HOST:INSIDE"}, {"/a", "does not say where", "HOST:INSIDE"}, {":/a", "empty path in volumes.host", ""},
+                {"a:", "empty path in volumes.inside", ""}, {"a::ro", "empty path in volumes.inside", ""}, {"a:b", "is not absolute", "from / on"},
+                {"a:~/b", "is not absolute", ""}, {"a:/", "cannot be /", "beneath"}, {"a://", "cannot be /", ""}, {"a:/.", "cannot be /", ""},
+                {"a:/b/", "says nothing", "write it as /b"}, {"a:/b//c", "says nothing", "write it as /b/c"}, {"a:/./b", "says nothing", ""},
+                {"a:/b/..", "has a .. in it", ""}, {"a:/../b", "has a .. in it", ""}, {"a:/proc", "is in /proc", "another place"},
+                {"a:/proc/sys", "is in /proc", ""}, {"a:/sys/x", "is in /sys", ""}, {"a:/dev/shm", "is in /dev", ""},
+                {"a:/b:", "has \"\" for its mode", ""}, {"a:/b:z", "has \"z\" for its mode", "no other modes"}, {"a:/b:RO", "for its mode", ""},
+                {"a:/b:ro,z", "for its mode", ""}, {"a:/b:ro:x", "for its mode", "{host:"}, {"a:b:/c", "has \"/c\" for its mode", "{host:"},
+                {"~x:/b", "only ~ and ~/", "in full"},
+        };
+        for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
+                int r = policy_add_volume(p, bad[i].text, &e);
+                if (r != -EINVAL || !strstr(e.msg, bad[i].msg) || !strstr(e.fix, bad[i].fix))
+                        printf("# %s: %d %s (%s)\n", bad[i].text, r, e.msg, e.fix);
+                check(r == -EINVAL && strstr(e.msg, bad[i].msg) && strstr(e.fix, bad[i].fix));
+                check(policy_add_volume(p, bad[i].text, NULL) < 0);
+        }
+        check(p->n_volumes == 6);
+        check(policy_add_volume(p, "a:/process", &e) == 0 && policy_add_volume(p, "a:/device/x", &e) == 0 &&
+              policy_add_volume(p, "a:/b/..c", &e) == 0);
+        while (p->n_volumes < POLICY_VOLUMES_MAX) {
+                char text[32];
+                snprintf(text, sizeof(text), "a:/many/%zu", p->n_volumes);
+                check(policy_add_volume(p, text, &e) == 0);
+        }
+        check(policy_add_volume(p, "a:/many/more", &e) == -E2BIG);
+}
+
+TEST(volumes_of_a_file) {
+        REFUSED("volumes: a:/b\n", ":2:10: volumes is a list", "a dash");
+        REFUSED("volumes:\n", "volumes is a list, not nothing", "");
+        REFUSED("volumes: [a:/b c:/d]\n", "has a blank in it", "a comma between two");
+        REFUSED("volumes: [[a]]\n", "single value, not a list", "");
+        REFUSED("volumes:\n- a:/b\n-\n", "volumes has no value", "");
+        REFUSED("volumes:\n- a:/b:x\n", ":3:3: the volume \"a:/b:x\" has \"x\" for its mode", "");
+        REFUSED("volumes:\n- {host: a, inside: b}\n", ":3:21: volumes.inside: \"b\" is not absolute", "");
+        REFUSED("volumes:\n- {host: '', inside: /b}\n", ":3:10: an empty path in volumes.host", "");
+        REFUSED("volumes:\n- {host: a, inside: /b, mode: cow}\n", ":3:31: volumes.mode cannot be \"cow\"", "write ro or rw");
+        REFUSED("volumes:\n- {host: a}\n", ":3:3: a volume without the key inside", "HOST:INSIDE");
+        REFUSED("volumes:\n- {inside: /b}\n", "without the key host", "");
+        REFUSED("volumes: [{}]\n", "without the key host", "");
+        REFUSED("volumes:\n- {hots: a, inside: /b}\n", ":3:4: there is no key \"hots\" in volumes", "did you mean host?");
+        REFUSED("volumes:\n- {host: {a: b}, inside: /b}\n", "single value, not a mapping", "");
+        REFUSED("volumes:\n- {host: a, inside: /b, inside: /c}\n", "a second time", "");
+        refused("version: 1\nvolumes: [a:/b, {host: c, inside: /b}]\n", EEXIST, ":2:35: two volumes at /b", "line 2");
+        refused("version: 1\nvolumes: [a:/b,\n c:/b:rw]\n", EEXIST, ":3:2: two volumes at /b", "line 2");
+        check_fails("version: 1\nimage: x\nvolumes: [a:/workspace]\n", "p.yaml:3:11: a volume at /workspace, where the workspace stands", "another place");
+        check_fails("version: 1\nimage: x\nfiles: {workspace: {inside: /w}}\nvolumes: [a:/w]\n", "where the workspace stands", "");
+        check_holds("version: 1\nimage: x\nfiles: {workspace: {inside: /w}}\nvolumes: [a:/workspace, b:/w/x]\n");
+}
+
+TEST(trust) {
+        _cleanup_policy_ struct policy *p = accepted("version: 1\ntrust: reviewed\n");
+        struct error e = {};
+        check(p->trust == TRUST_REVIEWED && policy_set_trust(p, "own", &e) == 0 && p->trust == TRUST_OWN);
+        check(policy_set_trust(p, "mine", &e) == -EINVAL && strstr(e.fix, "unknown, reviewed or own") && p->trust == TRUST_OWN);
+}
+
+TEST(printed) {
+        _cleanup_policy_ struct policy *p = accepted(
+                "version: 1\nmin_tier: container\ntrust: own\nimage: debian:12\nuser: 1000:50\nentrypoint: [sh, -c, 'a b']\nworkdir: sub\n"
+                "files: {workspace: {name: my-project}, read: [~/x], hide: [\"a\\nb\"]}\nvolumes: [~/data:/data, b:/b:rw]\n"
+                "env: {TOKEN: hunter2, TERM: }\nlimits: {memory: 2GiB, cpu: 0.5, time: 90}\nwithout: [seccomp]\n");
+        _cleanup_free_ char *text = policy_text(p);
+        check_streq(text,
+                    "tier       auto, at least container\ntrust      own\nimage      debian:12\nuser       1000:50\n"
+                    "entrypoint sh, -c, \"a b\"\nworkdir    sub\nworkspace  my-project, kept by Belljar (rw) at /workspace\nread       ~/x\n"
+                    "hide       \"a\\x0ab\"\nvolume     ~/data at /data (ro)\nvolume     b at /b (rw)\nenv        TOKEN\n"
+                    "env        TERM, the caller's\nmemory     2 GiB\ncpu        0.5\npids       4096 (default)\ntime       1m 30s\n"
+                    "without    seccomp\n");
+        struct json j = {};
+        policy_json(&j, NULL, p);
+        _cleanup_free_ char *made = strbuf_take(&j.text);
+        check(made && !strstr(made, "hunter2"));
+        json_t *o = json_loads(made, JSON_REJECT_DUPLICATES, NULL);
+        check(o);
+        check_streq(json_string_value(json_object_get(o, "min_tier")), "container");
+        check_streq(json_string_value(json_object_get(o, "user")), "1000:50");
+        check_streq(json_string_value(json_array_get(json_object_get(o, "entrypoint"), 2)), "a b");
+        check_streq(json_string_value(json_object_get(json_array_get(json_object_get(o, "volumes"), 1), "mode")), "rw");
+        json_t *w = json_object_get(json_object_get(o, "files"), "workspace");
+        check_streq(json_string_value(json_object_get(w, "name")), "my-project");
+        check_streq(json_string_value(json_object_get(w, "inside")), "/workspace");
+        check(json_is_null(json_object_get(w, "path")));
+        check(json_integer_value(json_object_get(json_object_get(o, "limits"), "time")) == 90000);
+        /* Every key that is not refused is in it. */
+        for (size_t i = 0; i < n_policy_keys; i++) {
+                char path[64];
+                json_t *at = o;
+                if (policy_keys[i].type == KEY_LATER)
+                        continue;
+                snprintf(path, sizeof(path), "%s", policy_keys[i].name);
+                for (char *save = NULL, *part = strtok_r(path, ".", &save); part; part = strtok_r(NULL, ".", &save))
+                        at = json_object_get(json_is_array(at) ? json_array_get(at, 0) : at, part);
+                if (!at)
+                        printf("# %s is not in the JSON\n", policy_keys[i].name);
+                check(at);
+        }
+        json_decref(o);
+        _cleanup_policy_ struct policy *q = accepted("version: 1\n"), *none = accepted("version: 1\nentrypoint: []\n");
+        _cleanup_free_ char *short_text = policy_text(q), *none_text = policy_text(none);
+        check_streq(short_text, "tier       auto\ntrust      unknown\nworkspace  the working directory (cow)\npids       4096 (default)\n");
+        check(strstr(none_text, "entrypoint none\n"));
+}
+
 TEST(long_names_and_values_are_cut) {
         char name[400], text[400] = "version: 1\ntier: ";
         struct policy *p = NULL;
@@ -377,7 +728,7 @@ TEST(schema_has_every_key) {
                         at = json_object_get(json_object_get(at, "properties"), part);
                 }
                 check(json_is_object(at) && json_object_get(at, "description"));
-                check((policy_keys[i].type == KEY_LATER) == (json_object_get(at, "not") != NULL));
+                check((policy_keys[i].type == KEY_LATER) == (json_object_size(json_object_get(at, "not")) == 0 && json_object_get(at, "not")));
                 check((policy_keys[i].type == KEY_SECTION) == json_is_false(json_object_get(at, "additionalProperties")));
         }
         json_decref(s);
