@@ -66,7 +66,7 @@ int view_plan_image(struct plan *p, const struct view_facts *f, struct error *e)
             (r = plan_allow(p, "/", USE_ALL)) < 0 || (r = view_add_scratch(p, "/dev", 0755)) < 0 ||
             (r = view_add_dev(p, f)) < 0 || (r = view_add_kernel(p, f)) < 0 || (r = view_add_read(p, f)) < 0 ||
             (p->workspace && (r = view_add_workspace(p, f)) < 0) || (r = add_volumes(p, f)) < 0 ||
-            (r = view_add_socket_masks(p, f)) < 0 || (r = plan_add(p, OP_DIR, p->cwd, NULL, 0, 0755, 0)) < 0)
+            (r = view_add_socket_masks(p, f)) < 0 || (!streq(p->cwd, "/") && (r = plan_add(p, OP_DIR, p->cwd, NULL, 0, 0755, 0)) < 0))
                 return error_errno(e, r, "the view cannot be planned");
         for (size_t i = 0; i < f->hidden_elsewhere.n; i++)
                 if ((r = plan_add(p, OP_MASK, f->hidden_elsewhere.items[i], NULL, 0, 0, 0)) < 0)

@@ -169,8 +169,9 @@ int plan_ids_of_image(struct plan *p, const struct ids *have, uid_t uid, gid_t g
         }
         }
         if (!ids->single) {
-                ids->inner_uid_map = str_printf("0 1 %u\n", n);
-                ids->inner_gid_map = str_printf("0 1 %u\n", n);
+                /* A line of the inner map must lie in one line of the outer (user_namespaces(7)). */
+                ids->inner_uid_map = ids->subids ? str_printf("0 1 1\n1 2 %u\n", n - 1) : str_printf("0 1 %u\n", n);
+                ids->inner_gid_map = ids->inner_uid_map ? strdup(ids->inner_uid_map) : NULL;
         }
         return check_maps(ids, e);
 }
