@@ -7,6 +7,8 @@
 
 #include "base/utf8.h"
 #include "model/glob.h"
+#include "model/image-name.h"
+#include "model/policy-print.h"
 #include "model/policy-table.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
@@ -46,6 +48,14 @@ static void list(struct strbuf *b, const char *name, const struct strlist *l) {
         strbuf_puts(b, "]");
 }
 
+static void text(struct strbuf *b, const char *before, const char *key, const char *value, const char *after) {
+        if (!value)
+                return;
+        strbuf_printf(b, "%s%s: ", before, key);
+        quoted(b, value);
+        strbuf_puts(b, after);
+}
+
 static const struct limit *limit_of(const struct policy *p, const struct policy_key *k) {
         bool is = k->type == KEY_SIZE || k->type == KEY_CPU || k->type == KEY_COUNT || k->type == KEY_DURATION;
         return is ? (const struct limit *)((const char *)p + k->field) : NULL;
@@ -55,17 +65,30 @@ static char *written(const struct policy *p) {
         struct strbuf b = {};
         const char *between = "";
 
-        strbuf_printf(&b, "version: 1\ntier: %s\ntrust: %s\nfiles: {workspace: {mode: %s", tier_name(p->tier),
-                      trust_name(p->trust), workspace_mode_name(p->workspace.mode));
-        if (p->workspace.path) {
-                strbuf_puts(&b, ", path: ");
-                quoted(&b, p->workspace.path);
+        strbuf_printf(&b, "version: 1\ntier: %s\nmin_tier: %s\ntrust: %s\n", tier_name(p->tier), tier_name(p->min_tier),
+                      trust_name(p->trust));
+        text(&b, "", "image", p->image, "\n");
+        text(&b, "", "user", p->user, "\n");
+        text(&b, "", "workdir", p->workdir, "\n");
+        if (p->has_entrypoint) {
+                list(&b, "entrypoint", &p->entrypoint);
+                strbuf_puts(&b, "\n");
         }
+        strbuf_printf(&b, "files: {workspace: {mode: %s", workspace_mode_name(p->workspace.mode));
+        text(&b, ", ", "path", p->workspace.path, "");
+        text(&b, ", ", "name", p->workspace.name, "");
+        text(&b, ", ", "inside", p->workspace.inside, "");
         strbuf_puts(&b, "},\n ");
         list(&b, "read", &p->read);
         strbuf_puts(&b, ",\n ");
         list(&b, "hide", &p->hide);
-        strbuf_puts(&b, "}\nenv: {");
+        strbuf_puts(&b, "}\nvolumes: [");
+        for (size_t i = 0; i < p->n_volumes; i++) {
+                text(&b, "{", "host", p->volumes[i].host, ", ");
+                text(&b, "", "inside", p->volumes[i].inside, "");
+                strbuf_printf(&b, ", mode: %s},\n ", p->volumes[i].writable ? "rw" : "ro");
+        }
+        strbuf_puts(&b, "]\nenv: {");
         for (size_t i = 0; i < p->n_env; i++) {
                 strbuf_printf(&b, "%s%s: ", i ? ",\n " : "", p->env[i].name);
                 if (p->env[i].value)
@@ -96,10 +119,46 @@ static void same_list(const struct strlist *a, const struct strlist *b) {
                 must(streq(a->items[i], b->items[i]));
 }
 
+static void same(const char *a, const char *b) {
+        must(!a == !b);
+        must(!a || streq(a, b));
+}
+
+/* Where something is mounted inside: nowhere that is Belljar's. */
+static void check_inside(const char *path) {
+        _cleanup_free_ char *clean = path_clean(path);
+        must(!clean || streq(clean, path));
+        must(path[0] == '/' && path[1] && !path_has_dotdot(path));
+        must(!path_beneath(path, "/proc") && !path_beneath(path, "/sys") && !path_beneath(path, "/dev"));
+}
+
+static void check_images(const struct policy *p, const struct policy *q) {
+        must(p->min_tier == q->min_tier && p->min_tier >= TIER_PROCESS && p->has_entrypoint == q->has_entrypoint);
+        same(p->image, q->image);
+        same(p->user, q->user);
+        same(p->workdir, q->workdir);
+        same(p->workspace.name, q->workspace.name);
+        same(p->workspace.inside, q->workspace.inside);
+        same_list(&p->entrypoint, &q->entrypoint);
+        must(p->n_volumes == q->n_volumes);
+        for (size_t i = 0; i < p->n_volumes; i++) {
+                same(p->volumes[i].host, q->volumes[i].host);
+                same(p->volumes[i].inside, q->volumes[i].inside);
+                must(p->volumes[i].writable == q->volumes[i].writable);
+                check_inside(p->volumes[i].inside);
+                for (size_t k = 0; k < i; k++)
+                        must(!streq(p->volumes[i].inside, p->volumes[k].inside));
+        }
+        must(!p->image || (image_name_check(p->image, NULL) == 0 && strlen(p->image) <= IMAGE_NAME_MAX));
+        must(!p->workspace.name || (!p->workspace.path && !strchr(p->workspace.name, '/') && p->workspace.name[0] != '.'));
+        if (p->workspace.inside)
+                check_inside(p->workspace.inside);
+}
+
 static void check_policy(const struct policy *p, const struct policy *q) {
         must(p->tier == q->tier && p->trust == q->trust && p->workspace.mode == q->workspace.mode);
-        must(!p->workspace.path == !q->workspace.path);
-        must(!p->workspace.path || streq(p->workspace.path, q->workspace.path));
+        same(p->workspace.path, q->workspace.path);
+        check_images(p, q);
         same_list(&p->read, &q->read);
         same_list(&p->hide, &q->hide);
         same_list(&p->without, &q->without);
@@ -132,17 +191,18 @@ static void setters(const char *text) {
                         check_error(r, &e);
                 free(name);
         }
-        r = policy_add_env(p, text, &e);
-        if (r < 0)
-                check_error(r, &e);
-        r = policy_add_hide(p, text, &e);
-        if (r < 0)
-                check_error(r, &e);
-        r = policy_add_read(p, text, &e);
-        if (r < 0)
-                check_error(r, &e);
-        r = policy_add_without(p, text, &e);
-        if (r < 0)
+        static int (*const fns[])(struct policy *, const char *, struct error *) = {
+                policy_add_env, policy_add_hide, policy_add_read, policy_add_without, policy_add_volume, policy_set_tier,
+                policy_set_min_tier, policy_set_trust, policy_set_image, policy_set_user, policy_set_workdir,
+                policy_set_entrypoint, policy_set_workspace_path, policy_set_workspace_name, policy_set_workspace_mode,
+                policy_set_workspace_inside,
+        };
+        for (size_t i = 0; i < ELEMENTSOF(fns); i++)
+                if ((r = fns[i](p, text, &e)) < 0)
+                        check_error(r, &e);
+        must(!p->workspace.name || !p->workspace.path);
+        check_images(p, p);
+        if ((r = policy_check(p, &e)) < 0)
                 check_error(r, &e);
         policy_free(p);
 }
@@ -165,6 +225,16 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
                 must(!p && strncmp(e.msg, "f.yaml:", 7) == 0);
                 return 0;
         }
+        if ((r = policy_check(p, &e)) < 0)
+                check_error(r, &e);
+        text = policy_text(p);
+        for (const char *c = text; c && *c; c++) /* fit for a terminal */
+                must(*c == '\n' || (unsigned char)*c >= ' ');
+        free(text);
+        struct json j = {};
+        policy_json(&j, NULL, p);
+        strbuf_clear(&j.text);
+
         text = written(p);
         if (text) {
                 r = policy_parse(text, strlen(text), "f.yaml", &q, &e);
