@@ -47,6 +47,7 @@ void plan_free(struct plan *p) {
         free(p->rules);
         free(p->id);
         free(p->name);
+        free(p->why_tier);
         free(p->image);
         free(p->workspace);
         free(p->inside);
@@ -144,6 +145,8 @@ char *plan_format(const struct plan *p) {
         size_t n = list_limits(p, limits);
 
         strbuf_printf(&b, "sandbox    %s\ntier       %s\n", p->id, tier_name(p->tier));
+        if (p->why_tier)
+                strbuf_printf(&b, "why        %s\n", p->why_tier);
         if (p->image)
                 strbuf_printf(&b, "image      %s\n", p->image); /* checked: printable (policy.c) */
         if (p->workspace) {
@@ -202,6 +205,7 @@ void plan_json(const struct plan *p, bool full, struct json *j) {
 
         json_str(j, "name", p->name);
         json_str(j, "tier", tier_name(p->tier));
+        json_str(j, "why_tier", p->why_tier);
         json_str(j, "image", p->image);
         json_str(j, "workspace", p->workspace);
         json_str(j, "workspace_inside", p->inside);
@@ -226,6 +230,7 @@ void plan_json(const struct plan *p, bool full, struct json *j) {
         json_num(j, "owner_uid", p->ids.owner_uid);
         json_num(j, "owner_gid", p->ids.owner_gid);
         json_bool(j, "root", p->ids.root);
+        json_bool(j, "subids", p->ids.subids);
         json_end(j, '}');
         json_num(j, "capabilities", (long long)p->capabilities);
         json_num(j, "landlock_abi", p->landlock_abi);

@@ -47,8 +47,8 @@ static int add_volumes(struct plan *p, const struct view_facts *f) {
                  * and FIFOs stay out of reach. */
                 if (v->writable || v->file)
                         r = plan_add(p, OP_BIND, v->inside, v->host, flags, 0, 0);
-                else
-                        r = plan_add(p, OP_OVERLAY, v->inside, v->host, flags, 0, 0);
+                else if ((r = view_add_hidden_layer(p, f, v->host)) >= 0)
+                        r = plan_add(p, OP_OVERLAY, v->inside, v->host, flags, 0, r);
                 if (r < 0 || (r = plan_allow(p, v->inside, v->writable ? USE_ALL : USE_READ | USE_EXEC)) < 0)
                         return r;
         }
@@ -68,8 +68,5 @@ int view_plan_image(struct plan *p, const struct view_facts *f, struct error *e)
             (p->workspace && (r = view_add_workspace(p, f)) < 0) || (r = add_volumes(p, f)) < 0 ||
             (r = view_add_socket_masks(p, f)) < 0 || (!streq(p->cwd, "/") && (r = plan_add(p, OP_DIR, p->cwd, NULL, 0, 0755, 0)) < 0))
                 return error_errno(e, r, "the view cannot be planned");
-        for (size_t i = 0; i < f->hidden_elsewhere.n; i++)
-                if ((r = plan_add(p, OP_MASK, f->hidden_elsewhere.items[i], NULL, 0, 0, 0)) < 0)
-                        return error_errno(e, r, "the view cannot be planned");
         return 0;
 }

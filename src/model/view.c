@@ -198,7 +198,7 @@ int view_add_kernel(struct plan *p, const struct view_facts *f) {
 
 /* Layer 0 is empty: an overlay needs two layers. Returns the layer with the whiteouts of everything hidden beneath
  * root, 0 if nothing is. */
-static int add_hidden_layer(struct plan *p, const struct view_facts *f, const char *root) {
+int view_add_hidden_layer(struct plan *p, const struct view_facts *f, const char *root) {
         _cleanup_strlist_ struct strlist made = {};
         int layer = 0, r;
 
@@ -230,7 +230,7 @@ int view_add_read(struct plan *p, const struct view_facts *f) {
 
         for (size_t i = 0; i < f->read.n; i++) {
                 const char *path = f->read.items[i];
-                int layer = add_hidden_layer(p, f, path);
+                int layer = view_add_hidden_layer(p, f, path);
                 if (layer < 0)
                         return layer;
                 if (strlist_has(&f->read_files, path))
@@ -247,7 +247,7 @@ int view_add_read(struct plan *p, const struct view_facts *f) {
 
 int view_add_workspace(struct plan *p, const struct view_facts *f) {
         const char *inside = plan_workspace_inside(p);
-        int r, layer = add_hidden_layer(p, f, p->workspace);
+        int r, layer = view_add_hidden_layer(p, f, p->workspace);
 
         if (layer < 0)
                 return layer;
@@ -274,12 +274,13 @@ int view_add_socket_masks(struct plan *p, const struct view_facts *f) {
                 const struct plan_op *over = NULL;
                 for (size_t k = 0; k < p->n_ops; k++) {
                         const struct plan_op *op = &p->ops[k];
-                        if ((op->kind == OP_BIND || op->kind == OP_OVERLAY || op->kind == OP_SCRATCH) &&
-                            path_beneath(s, op->target))
+                        if ((op->kind == OP_BIND || op->kind == OP_OVERLAY) ? path_beneath(s, op->source)
+                            : op->kind == OP_SCRATCH && path_beneath(s, op->target))
                                 over = op; /* the last one attached is what is seen */
                 }
                 if (over && over->kind == OP_BIND) {
-                        int r = plan_add(p, OP_MASK, s, NULL, 0, 0, 0);
+                        _cleanup_free_ char *t = str_printf("%s%s", over->target, s + strlen(over->source));
+                        int r = t ? plan_add(p, OP_MASK, t, NULL, 0, 0, 0) : -ENOMEM;
                         if (r < 0)
                                 return r;
                 }

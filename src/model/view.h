@@ -14,4 +14,8 @@ int view_add_workspace(struct plan *p, const struct view_facts *f) _must_check_;
 /* Covers the host's sockets that binds would show. */
 int view_add_socket_masks(struct plan *p, const struct view_facts *f) _must_check_;
 
+/* Layer 0 is empty: an overlay needs two layers. Returns the layer with the whiteouts of everything hidden beneath root, a
+ * path of the host; 0 if nothing is. */
+int view_add_hidden_layer(struct plan *p, const struct view_facts *f, const char *root) _must_check_;
+
 int view_plan_image(struct plan *p, const struct view_facts *f, struct error *e) _must_check_;

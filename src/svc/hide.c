@@ -31,7 +31,19 @@ static const char *tree_of(const struct hide *h, const char *path) {
                 if (path_beneath(path, t) && !streq(path, t) && (!best || strlen(t) > strlen(best)))
                         best = t;
         }
+        for (size_t i = 0; i < h->v->n_volumes; i++) {
+                const char *t = h->v->volumes[i].host;
+                if (path_beneath(path, t) && !streq(path, t) && (!best || strlen(t) > strlen(best)))
+                        best = t;
+        }
         return best;
+}
+
+static bool is_writable_volume(const struct hide *h, const char *tree) {
+        for (size_t i = 0; i < h->v->n_volumes; i++)
+                if (h->v->volumes[i].writable && streq(h->v->volumes[i].host, tree))
+                        return true;
+        return false;
 }
 
 static bool is_hidden(const struct hide *h, const char *root, const char *rel) {
@@ -101,6 +113,10 @@ static int hide_path(struct hide *h, const char *path) {
         }
         if (tree && h->p->workspace && streq(tree, h->p->workspace) && h->p->mode != WORKSPACE_COW)
                 return refuse_mode(h, path);
+        if (tree && is_writable_volume(h, tree)) {
+                error_set(h->e, ENOTSUP, "%s cannot be hidden in the volume %s, which is writable", path, tree);
+                return error_fix(h->e, "make the volume read-only, or choose one that does not hold it");
+        }
         if (tree)
                 r = add_hidden(h, tree, path + strlen(tree) + 1);
         else
@@ -188,8 +204,8 @@ static int walk_special(struct hide *h, int parent, const char *name, const char
                 if (type != DT_DIR && type != DT_FIFO && type != DT_SOCK)
                         continue;
                 if (++h->seen > HIDE_WALK_MAX || depth > WALK_DEPTH_MAX) {
-                        error_set(h->e, E2BIG, "the workspace is too large or too deep, at %s, to find the host's FIFOs and sockets in it", path);
-                        r = error_fix(h->e, "use --mode cow, which does not pass them");
+                        error_set(h->e, E2BIG, "it is too large or too deep, at %s, to find the host's FIFOs and sockets in it", path);
+                        r = error_fix(h->e, "use --mode cow, or a read-only volume, which do not pass them");
                         break;
                 }
                 _cleanup_free_ char *child = str_printf("%s/%s", path, e->d_name);
@@ -204,7 +220,7 @@ static int walk_special(struct hide *h, int parent, const char *name, const char
         return r;
 }
 
-int hide_gather(struct plan *p, const struct policy *policy, struct view_facts *v, struct error *e) {
+int hide_gather(struct plan *p, const struct policy *policy, const char *home, struct view_facts *v, struct error *e) {
         struct hide h = {.p = p, .v = v, .e = e};
         _cleanup_globset_ struct globset *relative = NULL;
         bool any = false;
@@ -213,6 +229,10 @@ int hide_gather(struct plan *p, const struct policy *policy, struct view_facts *
         e->errnum = 0;
         if (p->workspace && p->mode == WORKSPACE_RW && (r = walk_special(&h, AT_FDCWD, p->workspace, p->workspace, 0)) < 0)
                 return r;
+        for (size_t i = 0; i < v->n_volumes; i++)
+                if (v->volumes[i].writable && !v->volumes[i].file &&
+                    (r = walk_special(&h, AT_FDCWD, v->volumes[i].host, v->volumes[i].host, 0)) < 0)
+                        return r;
         /* The records and layers of other sandboxes, and the orders for this one, are nobody's inside. */
         if (p->state && tree_of(&h, p->state)) {
                 if (p->workspace && p->mode != WORKSPACE_COW && path_beneath(p->state, p->workspace)) {
@@ -249,7 +269,7 @@ int hide_gather(struct plan *p, const struct policy *policy, struct view_facts *
                         if (!slash || !slash[1] || streq(slash, "/.."))
                                 return error_set(e, EINVAL, "%s names nothing that could be hidden", pattern);
                         _cleanup_free_ char *head = strndup(clean, (size_t)(slash - clean)), *dir = NULL;
-                        if (!head || (r = host_resolve(head[0] ? head : "/", "/", p->home, &dir, e)) < 0)
+                        if (!head || (r = host_resolve(head[0] ? head : "/", "/", home, &dir, e)) < 0)
                                 return head ? r : error_set(e, ENOMEM, "out of memory");
                         path = str_printf("%s/%s", streq(dir, "/") ? "" : dir, slash + 1);
                         if (!path)
@@ -267,7 +287,7 @@ int hide_gather(struct plan *p, const struct policy *policy, struct view_facts *
                         const char *rest;
                         if ((r = glob_split(pattern, &base, &rest)) < 0)
                                 return error_errno(e, r, "%s cannot be hidden", pattern);
-                        if ((r = host_resolve(base, "/", p->home, &real, e)) < 0)
+                        if ((r = host_resolve(base, "/", home, &real, e)) < 0)
                                 return r;
                         if ((r = globset_new(&g)) < 0 || (r = globset_add(g, rest)) < 0)
                                 return error_errno(e, r, "%s cannot be hidden", pattern);

@@ -8,7 +8,8 @@
 /* A walk that sees more entries than that is refused, by name: the rule is too wide to be held. */
 #define HIDE_WALK_MAX 10000000u
 
-/* Fills hidden and hidden_elsewhere of the facts, and adds to its sockets the FIFOs and sockets of a workspace in rw; needs p->workspace, mode, home and the facts' read list. Entries
- * of policy->hide are relative to the workspace, or absolute. Refuses a hide inside the workspace where the mode cannot
- * hold it. */
-int hide_gather(struct plan *p, const struct policy *policy, struct view_facts *v, struct error *e) _must_check_;
+/* Fills hidden and hidden_elsewhere of the facts, and adds to its sockets the FIFOs and sockets of a workspace in rw and of
+ * writable volumes; needs p->workspace, mode, and the facts' read list and volumes. Entries of policy->hide are relative to
+ * the workspace, or absolute, or begin with ~, the caller's home. Refuses a hide inside the workspace, or a volume, where
+ * its mode cannot hold it. */
+int hide_gather(struct plan *p, const struct policy *policy, const char *home, struct view_facts *v, struct error *e) _must_check_;

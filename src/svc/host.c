@@ -300,5 +300,5 @@ int host_gather(struct plan *p, const struct policy *policy, const char *mountin
                 return r;
         if ((r = gather_read(p, policy, h, e)) < 0)
                 return r;
-        return hide_gather(p, policy, v, e);
+        return hide_gather(p, policy, h->home, v, e);
 }

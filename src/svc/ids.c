@@ -248,3 +248,17 @@ pid_t ids_fork(const struct ids *ids, uint64_t flags, int *ret_pidfd, struct err
         *ret_pidfd = pidfd;
         return pid;
 }
+
+int ids_continue(struct error *e) {
+        struct ids ids;
+        int pidfd, status, r = ids_find(&ids, e);
+
+        if (r < 0 || ids.kind != IDS_SUBIDS)
+                return r;
+        pid_t pid = ids_fork(&ids, 0, &pidfd, e);
+        if (pid <= 0)
+                return pid;
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+                ;
+        exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}

@@ -39,3 +39,7 @@ int ids_map_process(const struct ids *ids, pid_t pid, const char *uid_map, const
  * capabilities there, and sees stored files under their image's owners. Returns the pid, 0 in the child; *ret_pidfd is
  * set in the parent. */
 pid_t ids_fork(const struct ids *ids, uint64_t flags, int *ret_pidfd, struct error *e) _must_check_;
+
+/* Where files of the range may lie in the way of a caller with one: goes on as a child of ids_fork, and ends the caller with
+ * the child's exit status. Does nothing otherwise. */
+int ids_continue(struct error *e) _must_check_;

@@ -33,7 +33,7 @@ static int gather(const char *const *patterns, size_t n, enum workspace_mode mod
         p->workspace = strdup(real);
         p->home = strdup("/nonexistent");
         p->mode = mode;
-        int r = hide_gather(p, policy, v, e);
+        int r = hide_gather(p, policy, p->home, v, e);
         policy_free(policy);
         if (ret_plan)
                 *ret_plan = p;

@@ -1,5 +1,6 @@
 /* A run on an image: what prepare.c does otherwise for the host's root. Nothing on the host is changed here. */
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -126,6 +127,13 @@ static int add_volume(struct prepared *x, const struct volume *v, struct error *
                         return error_set(e, EINVAL, "%s cannot be a volume: it is the system's", v->host);
         if (x->plan->state && (path_beneath(x->plan->state, v->host) || path_beneath(v->host, x->plan->state)))
                 return error_set(e, EPERM, "%s cannot be a volume: Belljar keeps its state there", v->host);
+        char exe[PATH_MAX];
+        ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+        exe[MAX(n, 0)] = 0;
+        if (v->writable && path_beneath(exe, v->host)) {
+                error_set(e, EPERM, "the volume %s holds Belljar's own program, and the sandbox could replace it", v->host);
+                return error_fix(e, "make it read-only, or install Belljar elsewhere");
+        }
         struct view_volume *p = reallocarray(f->volumes, f->n_volumes + 1, sizeof(*p));
         if (!p)
                 return error_set(e, ENOMEM, "out of memory");

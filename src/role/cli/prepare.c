@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "model/control.h"
 #include "model/environment.h"
+#include "model/risk.h"
 #include "proto/init-msg.h"
 #include "role/cli/options.h"
 #include "role/cli/prepare.h"
@@ -44,9 +45,25 @@ static char *working_directory(struct error *e) {
         return cwd;
 }
 
-static int check_tier(const struct policy *p, enum tier *ret, struct error *e) {
-        *ret = p->image ? TIER_CONTAINER : TIER_PROCESS;
-        if (p->tier == TIER_AUTO || p->tier == *ret)
+/* The tier that the user names, or the one that the risk asks for. Belljar has no network yet and no credentials, so that
+ * nothing can be reached or used. */
+static int choose_tier(const struct policy *policy, struct plan *p, struct error *e) {
+        const struct risk_facts facts = {
+                .trust = policy->trust, .reach = REACH_NONE, .credentials = CREDENTIALS_NONE, .has_image = policy->image,
+                .available = risk_tier_bit(TIER_PROCESS) | risk_tier_bit(TIER_CONTAINER), .min_tier = policy->min_tier,
+        };
+        struct risk_choice choice;
+        int r;
+
+        if (policy->tier == TIER_AUTO) {
+                if ((r = risk_choose(&facts, &choice, e)) < 0)
+                        return r;
+                p->tier = choice.taken;
+                p->why_tier = strdup(choice.line);
+                return p->why_tier ? 0 : error_set(e, ENOMEM, "out of memory");
+        }
+        p->tier = policy->tier;
+        if (p->tier == (policy->image ? TIER_CONTAINER : TIER_PROCESS))
                 return 0;
         if (p->tier == TIER_CONTAINER) {
                 error_set(e, EINVAL, "the container tier needs an image");
@@ -57,7 +74,7 @@ static int check_tier(const struct policy *p, enum tier *ret, struct error *e) {
                 return error_fix(e, "leave --image or --tier process out");
         }
         error_set(e, ENOTSUP, "the tier %s is not in this version", tier_name(p->tier));
-        return error_fix(e, "use --tier %s; belljar doctor says what each tier would need", tier_name(*ret));
+        return error_fix(e, "use --tier auto; belljar doctor says what each tier would need");
 }
 
 static int check_without(const struct policy *p, enum tier tier, struct error *e) {
@@ -371,7 +388,7 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
                 return error_errno(e, r, "/proc/self/mountinfo cannot be read");
         _cleanup_free_ char *state = NULL;
         if ((r = state_path(&state, e)) < 0 || (r = host_resolve(state, "/", x.host.home, &p->state, e)) < 0 ||
-            (r = check_tier(o->policy, &p->tier, e)) < 0 || (r = check_without(o->policy, p->tier, e)) < 0 ||
+            (r = choose_tier(o->policy, p, e)) < 0 || (r = check_without(o->policy, p->tier, e)) < 0 ||
             (o->policy->image && (r = prepare_image_open(o, &x, e)) < 0) || (r = plan_workspace(o, &x, &st, e)) < 0 ||
             (r = check_own_programs(p, e)) < 0)
                 return r;

@@ -6,6 +6,7 @@
 #include "role/cli/commands.h"
 #include "role/cli/diff.h"
 #include "role/cli/options.h"
+#include "svc/ids.h"
 #include "svc/state-read.h"
 
 struct review_options {
@@ -75,7 +76,7 @@ int command_diff(int argc, char **argv) {
                                 .host_gid = (uint32_t)json_integer_value(json_object_get(user, "owner_gid"))};
                 if (!workspace)
                         r = error_set(&e, ENOENT, "the sandbox %s had no workspace", s.id);
-                else
+                else if (!json_is_true(json_object_get(user, "subids")) || (r = ids_continue(&e)) == 0)
                         r = o.form == DIFF_JSON ? diff_json(s.dir, workspace, &d, stdout, &e)
                                                 : diff_print(s.dir, workspace, &d, stdout, &e);
         }
@@ -93,11 +94,13 @@ int command_discard(int argc, char **argv) {
         uint64_t removed = 0;
         int r = open_operand("discard", argc, argv, &o, &s, &plan, &e);
 
-        json_decref(plan);
         if (r == 0 && state_alive(&s)) {
                 error_set(&e, EBUSY, "the sandbox %s is running", s.id);
                 r = error_fix(&e, "belljar kill %s first", s.id);
         }
+        if (r == 0 && json_is_true(json_object_get(json_object_get(plan, "user"), "subids")))
+                r = ids_continue(&e);
+        json_decref(plan);
         if (r == 0)
                 r = diff_discard(s.dir, &removed, &e);
         if (r < 0) {

@@ -311,6 +311,14 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         return 0;
 }
 
+/* What `tier: auto` chose is said where a person looks on, or where the run was told anything about it; the plain `belljar
+ * run` of a script stays silent. */
+static bool says_tier(const struct run_options *o, const struct plan *p) {
+        const struct policy *policy = o->policy;
+        return p->why_tier && !o->quiet && (isatty(2) || p->image || policy->trust != TRUST_UNKNOWN ||
+                                            policy->min_tier > TIER_PROCESS || policy->places.tier.line > 0);
+}
+
 int command_run(int argc, char **argv) {
         struct run_options o = {};
         _cleanup_strlist_ struct strlist hidden = {};
@@ -347,6 +355,8 @@ int command_run(int argc, char **argv) {
                 goto fail;
         }
         snprintf(x.plan->id, strlen(x.plan->id) + 1, "%s", s.id);
+        if (says_tier(&o, x.plan))
+                fprintf(stderr, "belljar: %s\n", x.plan->why_tier);
         if (!o.quiet)
                 for (size_t i = 0; i < x.plan->notes.n; i++) {
                         _cleanup_free_ char *v = str_visible_dup(x.plan->notes.items[i]);
@@ -357,8 +367,15 @@ int command_run(int argc, char **argv) {
                 goto fail;
         }
         status = status_of(&res, x.plan, &e);
-        if (res.changed && x.plan->mode == WORKSPACE_COW && x.plan->workspace && !o.rm && !o.quiet)
-                report_changes(&x, &s, &hidden);
+        if (res.changed && x.plan->mode == WORKSPACE_COW && x.plan->workspace && !o.rm && !o.quiet) {
+                pid_t pid = x.plan->ids.subids ? ids_fork(&x.ids, 0, &(int){-1}, &e) : 0;
+                if (pid == 0)
+                        report_changes(&x, &s, &hidden);
+                else if (pid > 0)
+                        (void)!waitpid(pid, NULL, 0);
+                else
+                        error_print(&e);
+        }
         exit(status); /* frees all at once */
 fail:
         error_print(&e);
