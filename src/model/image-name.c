@@ -103,10 +103,12 @@ int image_name_check(const char *name, const char **ret_why) {
         slash = memrchr(name, '/', (size_t)(end - name));
         colon = memchr(slash ?: name, ':', (size_t)(end - (slash ?: name)));
         if (colon && !tag_valid(colon + 1, (size_t)(end - colon - 1)))
-                return wrong(ret_why, "a tag has letters, digits, '_', '.' and '-', 128 at most, and begins with no '.' or '-'");
+                return wrong(ret_why,
+                        "a tag has letters, digits, '_', '.' and '-', 128 at most, and begins with no '.' or '-'");
         if ((size_t)((colon ?: end) - name) > REPOSITORY_MAX)
                 return wrong(ret_why, "a name has at most 255 bytes before its tag");
         if (!repository_valid(name, (size_t)((colon ?: end) - name)))
-                return wrong(ret_why, "write it like debian:12 or registry.example:5000/team/name:tag, the name in small letters");
+                return wrong(ret_why,
+                        "write it like debian:12 or registry.example:5000/team/name:tag, the name in small letters");
         return 0;
 }

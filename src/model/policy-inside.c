@@ -59,14 +59,17 @@ static int check_name(const struct policy_key *k, const char *text, struct error
             strspn(text, "abcdefghijklmnopqrstuvwxyz" DIGITS "_.-") == n)
                 return 0;
         error_set(e, EINVAL, "%s: \"%s\" is not a name for a workspace", k->name, policy_brief(brief, text));
-        return error_fix(e, "names have small letters, digits, '_', '.' and '-', begin with a letter or digit, and have %u "
-                            "characters at most; a directory of the host is a path", POLICY_WORKSPACE_NAME_MAX);
+        return error_fix(e,
+                "names have small letters, digits, '_', '.' and '-', begin with a letter or digit, and have %u "
+                "characters at most; a directory of the host is a path",
+                POLICY_WORKSPACE_NAME_MAX);
 }
 
 static int check_workdir(const struct policy_key *k, const char *text, struct error *e) {
         if (text[0] == '~') {
                 error_set(e, EINVAL, "%s: ~ is the home on the host, and this is a directory inside", k->name);
-                return error_fix(e, "write the directory as it is seen inside, and a name that begins with ~ as ./~...");
+                return error_fix(
+                        e, "write the directory as it is seen inside, and a name that begins with ~ as ./~...");
         }
         return policy_check_path(k, text, e);
 }
@@ -97,13 +100,14 @@ static int check_inside(const struct policy_key *k, const char *text, struct err
         }
         if (!streq(clean, text)) {
                 char fix[POLICY_BRIEF];
-                error_set(e, EINVAL, "%s: \"%s\" has a part that says nothing: a doubled / or one at the end, or a .", k->name,
-                          brief);
+                error_set(e, EINVAL, "%s: \"%s\" has a part that says nothing: a doubled / or one at the end, or a .",
+                        k->name, brief);
                 return error_fix(e, "write it as %s", policy_brief(fix, clean));
         }
         for (size_t i = 0; i < ELEMENTSOF(taken); i++)
                 if (path_beneath(text, taken[i])) {
-                        error_set(e, EINVAL, "%s: \"%s\" is in %s, which is Belljar's own inside", k->name, brief, taken[i]);
+                        error_set(e, EINVAL, "%s: \"%s\" is in %s, which is Belljar's own inside", k->name, brief,
+                                taken[i]);
                         return error_fix(e, "write another place");
                 }
         return 0;
@@ -115,8 +119,8 @@ static int check_word(const struct policy *p, const struct policy_key *k, const 
                 return error_fix(e, "write [] for no entrypoint");
         }
         if (strlen(text) >= POLICY_WORD_BYTES)
-                return error_set(e, E2BIG, "%s: a word has more than the %u bytes that Linux hands to a program", k->name,
-                                 POLICY_WORD_BYTES);
+                return error_set(e, E2BIG, "%s: a word has more than the %u bytes that Linux hands to a program",
+                        k->name, POLICY_WORD_BYTES);
         return 0;
 }
 
@@ -165,7 +169,8 @@ int policy_keep_volume(struct policy *p, const char *host, const char *inside, b
                         const struct policy_place *first = &p->volumes[i].place;
                         error_set(e, EEXIST, "two volumes at %s", policy_brief(brief, inside));
                         if (first->line)
-                                return error_fix(e, "give this one another place, or take out that of line %u", first->line);
+                                return error_fix(
+                                        e, "give this one another place, or take out that of line %u", first->line);
                         return error_fix(e, "give one of them another place");
                 }
         if (p->n_volumes >= POLICY_VOLUMES_MAX)
@@ -189,7 +194,8 @@ int policy_add_volume(struct policy *p, const char *text, struct error *e) {
                 return error_set(e, ENOMEM, "out of memory");
         inside = strchr(host, ':');
         if (!inside) {
-                error_set(e, EINVAL, "the volume \"%s\" does not say where it stands inside", policy_brief(brief, text));
+                error_set(
+                        e, EINVAL, "the volume \"%s\" does not say where it stands inside", policy_brief(brief, text));
                 return error_fix(e, "write HOST:INSIDE, or HOST:INSIDE:rw where the run may write to it");
         }
         *inside++ = 0;
@@ -200,7 +206,8 @@ int policy_add_volume(struct policy *p, const char *text, struct error *e) {
         if (end || (mode && policy_check_volume(policy_key_find(volumes, "mode"), mode, NULL) < 0)) {
                 error_set(e, EINVAL, "the volume \"%s\" has \"%s\" for its mode", policy_brief(brief, text), mode);
                 if (end || strchr(mode, '/'))
-                        return error_fix(e, "a path with a colon in it goes into a policy: {host: \"a:b\", inside: /b}");
+                        return error_fix(
+                                e, "a path with a colon in it goes into a policy: {host: \"a:b\", inside: /b}");
                 return error_fix(e, "write HOST:INSIDE:ro or HOST:INSIDE:rw; there are no other modes");
         }
         if ((r = policy_check_volume(policy_key_find(volumes, "host"), host, e)) < 0 ||

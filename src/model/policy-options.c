@@ -17,9 +17,15 @@ static int add_item(struct policy *p, const char *parent, const char *leaf, cons
         return policy_add_item(p, key(parent, leaf), text, e);
 }
 
-int policy_add_read(struct policy *p, const char *path, struct error *e) { return add_item(p, "files", "read", path, e); }
-int policy_add_hide(struct policy *p, const char *pattern, struct error *e) { return add_item(p, "files", "hide", pattern, e); }
-int policy_add_without(struct policy *p, const char *control, struct error *e) { return add_item(p, NULL, "without", control, e); }
+int policy_add_read(struct policy *p, const char *path, struct error *e) {
+        return add_item(p, "files", "read", path, e);
+}
+int policy_add_hide(struct policy *p, const char *pattern, struct error *e) {
+        return add_item(p, "files", "hide", pattern, e);
+}
+int policy_add_without(struct policy *p, const char *control, struct error *e) {
+        return add_item(p, NULL, "without", control, e);
+}
 
 /* The value is not the file's any more. */
 static int set(struct policy *p, const char *parent, const char *leaf, const char *text, struct error *e) {
@@ -112,7 +118,8 @@ static const char *where(char dst[PLACE_TEXT], const struct policy *p, struct po
 
         if (at.line == 0)
                 return "the command line";
-        snprintf(dst, PLACE_TEXT, "%s%s:%u:%u", len > 200 ? "..." : "", len > 200 ? name + len - 200 : name, at.line, at.column);
+        snprintf(dst, PLACE_TEXT, "%s%s:%u:%u", len > 200 ? "..." : "", len > 200 ? name + len - 200 : name, at.line,
+                at.column);
         return dst;
 }
 
@@ -121,8 +128,8 @@ static int check_tier(const struct policy *p, struct error *e) {
         char a[PLACE_TEXT], b[PLACE_TEXT];
 
         if (p->tier != TIER_AUTO && p->tier < p->min_tier) {
-                error_set(e, EINVAL, "%s: tier is %s, below the min_tier of %s in %s", where(a, p, tier), tier_name(p->tier),
-                          tier_name(p->min_tier), where(b, p, min));
+                error_set(e, EINVAL, "%s: tier is %s, below the min_tier of %s in %s", where(a, p, tier),
+                        tier_name(p->tier), tier_name(p->min_tier), where(b, p, min));
                 return error_fix(e, "ask for %s or a stronger tier%s", tier_name(p->min_tier),
                                  min.line ? ", or lower min_tier in the policy" : "");
         }
@@ -132,12 +139,13 @@ static int check_tier(const struct policy *p, struct error *e) {
                 return error_fix(e, "take the image out, or ask for the tier container");
         }
         if (!p->image && (p->tier == TIER_CONTAINER || p->tier == TIER_MICROVM)) {
-                error_set(e, EINVAL, "%s: the tier %s needs an image, and there is none", where(a, p, tier), tier_name(p->tier));
+                error_set(e, EINVAL, "%s: the tier %s needs an image, and there is none", where(a, p, tier),
+                        tier_name(p->tier));
                 return error_fix(e, "name one (image: NAME, or --image NAME), or ask for the tier process");
         }
         if (!p->image && p->tier == TIER_AUTO && p->min_tier > TIER_PROCESS) {
-                error_set(e, EINVAL, "%s: min_tier is %s, and without an image there is only the tier process", where(a, p, min),
-                          tier_name(p->min_tier));
+                error_set(e, EINVAL, "%s: min_tier is %s, and without an image there is only the tier process",
+                        where(a, p, min), tier_name(p->min_tier));
                 return error_fix(e, "name an image (image: NAME, or --image NAME), or lower min_tier");
         }
         return 0;
@@ -158,8 +166,10 @@ static int check_image_keys(const struct policy *p, struct error *e) {
 
         for (size_t i = 0; !p->image && i < ELEMENTSOF(keys); i++)
                 if (keys[i].set) {
-                        error_set(e, EINVAL, "%s: %s is about an image, and there is none", where(a, p, keys[i].at), keys[i].key);
-                        return error_fix(e, "name an image (image: NAME, or --image NAME), or take %s out", keys[i].key);
+                        error_set(e, EINVAL, "%s: %s is about an image, and there is none", where(a, p, keys[i].at),
+                                keys[i].key);
+                        return error_fix(
+                                e, "name an image (image: NAME, or --image NAME), or take %s out", keys[i].key);
                 }
         return 0;
 }
@@ -170,8 +180,8 @@ static int check_places(const struct policy *p, struct error *e) {
 
         for (size_t i = 0; p->image && i < p->n_volumes; i++)
                 if (streq(p->volumes[i].inside, workspace)) {
-                        error_set(e, EINVAL, "%s: a volume at %s, where the workspace stands", where(a, p, p->volumes[i].place),
-                                  policy_brief(brief, workspace));
+                        error_set(e, EINVAL, "%s: a volume at %s, where the workspace stands",
+                                where(a, p, p->volumes[i].place), policy_brief(brief, workspace));
                         return error_fix(e, "give it another place, or the workspace (files.workspace.inside)");
                 }
         return 0;

@@ -53,11 +53,6 @@ static void limit(struct strbuf *b, const struct policy_key *k, const struct lim
         strbuf_printf(b, "%-11s%s%s\n", policy_key_leaf(k), text, l->origin == LIMIT_DEFAULT ? " (default)" : "");
 }
 
-static const struct limit *limit_of(const struct policy *p, const struct policy_key *k) {
-        bool is = k->type == KEY_SIZE || k->type == KEY_CPU || k->type == KEY_COUNT || k->type == KEY_DURATION;
-        return is ? (const struct limit *)((const char *)p + k->field) : NULL;
-}
-
 static void workspace(struct strbuf *b, const struct policy *p) {
         strbuf_printf(b, "%-11s", "workspace");
         if (p->workspace.name)
@@ -97,8 +92,8 @@ char *policy_text(const struct policy *p) {
         for (size_t i = 0; i < p->n_env; i++)
                 strbuf_printf(&b, "%-11s%s%s\n", "env", p->env[i].name, p->env[i].value ? "" : ", the caller's");
         for (size_t i = 0; i < n_policy_keys; i++)
-                if (limit_of(p, &policy_keys[i]))
-                        limit(&b, &policy_keys[i], limit_of(p, &policy_keys[i]));
+                if (policy_limit_of(p, &policy_keys[i]))
+                        limit(&b, &policy_keys[i], policy_limit_of(p, &policy_keys[i]));
         words(&b, "without", &p->without);
         return strbuf_take(&b);
 }
@@ -152,7 +147,7 @@ void policy_json(struct json *j, const char *key, const struct policy *p) {
         json_end(j, '}');
         json_begin(j, "limits", '{');
         for (size_t i = 0; i < n_policy_keys; i++) {
-                const struct limit *l = limit_of(p, &policy_keys[i]);
+                const struct limit *l = policy_limit_of(p, &policy_keys[i]);
                 if (l && l->origin == LIMIT_NONE)
                         json_str(j, policy_key_leaf(&policy_keys[i]), NULL);
                 else if (l)

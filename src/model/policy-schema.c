@@ -88,8 +88,9 @@ static json_t *value(const struct policy_key *k) {
         case KEY_WORDS:
                 return list(json_pack("{s:s, s:i}", "type", "string", "maxLength", (int)POLICY_WORD_BYTES - 1));
         case KEY_VOLUMES:
-                return json_pack("{s:s, s:i, s:{s:[o, {s:s, s:s}]}}", "type", "array", "maxItems", (int)POLICY_VOLUMES_MAX,
-                                 "items", "anyOf", section(k), "type", "string", "pattern", VOLUME_PATTERN);
+                return json_pack("{s:s, s:i, s:{s:[o, {s:s, s:s}]}}", "type", "array", "maxItems",
+                        (int)POLICY_VOLUMES_MAX, "items", "anyOf", section(k), "type", "string", "pattern",
+                        VOLUME_PATTERN);
         case KEY_PATHS:
                 return list(path(PATH_PATTERN));
         case KEY_GLOBS:

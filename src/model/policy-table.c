@@ -30,8 +30,8 @@ const struct policy_key policy_keys[] = {
         {"user", KEY_USER, FIELD(user), PLACE(user), .unset = "the image's",
          .doc = "Who the run is inside an image: USER or USER:GROUP, each a name of the image or a number."},
         {"entrypoint", KEY_WORDS, FIELD(entrypoint), PLACE(entrypoint), .unset = "the image's",
-         .doc = "The program that the command is handed to, with its first arguments, in place of the image's. An empty "
-                "list is none."},
+         .doc = "The program that the command is handed to, with its first arguments, in place of the image's. An "
+                "empty list is none."},
         {"workdir", KEY_WORKDIR, FIELD(workdir), PLACE(workdir),
          .unset = "where the caller stands, in the workspace; in an image its own",
          .doc = "The directory that the run starts in, as seen inside. A relative one begins at the workspace."},
@@ -55,8 +55,8 @@ const struct policy_key policy_keys[] = {
          .doc = "Paths or patterns that the run does not see. Relative ones begin at the workspace; **/NAME is NAME at "
                 "any depth."},
         {"volumes", KEY_VOLUMES, .unset = "none",
-         .doc = "Files and directories of the host that stand at another place inside; HOST:INSIDE[:ro|rw] is short for a "
-                "mapping."},
+         .doc = "Files and directories of the host that stand at another place inside; HOST:INSIDE[:ro|rw] is short for "
+                "a mapping."},
         {"volumes.host", KEY_PATH, .required = true,
          .doc = "The path on the host. ~ is allowed; a relative path begins at this file's directory. It must exist."},
         {"volumes.inside", KEY_INSIDE, .required = true,
@@ -109,6 +109,11 @@ const struct policy_key *policy_key_find(const struct policy_key *parent, const 
                 if (policy_key_within(&policy_keys[i], parent) && streq(policy_key_leaf(&policy_keys[i]), leaf))
                         return &policy_keys[i];
         return NULL;
+}
+
+const struct limit *policy_limit_of(const struct policy *p, const struct policy_key *k) {
+        bool is = k->type == KEY_SIZE || k->type == KEY_CPU || k->type == KEY_COUNT || k->type == KEY_DURATION;
+        return is ? (const struct limit *)((const char *)p + k->field) : NULL;
 }
 
 #define NEAREST_MAX 24 /* bytes; no key is as long */

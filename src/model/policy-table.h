@@ -62,6 +62,8 @@ const char *policy_key_leaf(const struct policy_key *k);
 bool policy_key_within(const struct policy_key *k, const struct policy_key *parent);
 /* The key `leaf` directly within parent; NULL when there is none. */
 const struct policy_key *policy_key_find(const struct policy_key *parent, const char *leaf);
+/* The limit that the key stands for; NULL for a key of another kind. */
+const struct limit *policy_limit_of(const struct policy *p, const struct policy_key *k);
 /* The key that was most likely meant; NULL when nothing is near. */
 const struct policy_key *policy_key_nearest(const struct policy_key *parent, const char *leaf);
 
@@ -75,7 +77,8 @@ int policy_set_env(struct policy *p, const char *name, const char *value, struct
 
 /* The checks of types that are about the inside (policy-inside.c): KEY_IMAGE, KEY_USER, KEY_WORKDIR, KEY_NAME,
  * KEY_INSIDE and KEY_WORDS. */
-int policy_check_text(const struct policy *p, const struct policy_key *k, const char *text, struct error *e) _must_check_;
+int policy_check_text(
+        const struct policy *p, const struct policy_key *k, const char *text, struct error *e) _must_check_;
 int policy_check_path(const struct policy_key *k, const char *text, struct error *e) _must_check_;
 /* Puts a copy into *field. */
 int policy_keep(char **field, const char *text, struct error *e) _must_check_;

@@ -84,10 +84,12 @@ static int check_blank(struct context *c, const struct policy_key *k, const stru
 
 static int not_a_list(struct context *c, const struct policy_key *k, const struct yaml_node *n) {
         error_set(c->e, EINVAL, "%s is a list, not %s", k->name, kind_name(n));
-        error_fix(c->e, yaml_is_null(n)           ? "give it entries, or take the key out"
-                        : k->type == KEY_WORDS    ? "write %s: [\"PROGRAM\", \"ARGUMENT\"]: a line is not split into words"
-                                                  : "write %s: [...], or an entry a line with a dash in front",
-                  policy_key_leaf(k));
+        if (yaml_is_null(n))
+                error_fix(c->e, "give it entries, or take the key out");
+        else if (k->type == KEY_WORDS)
+                error_fix(c->e, "write %s: [\"PROGRAM\", \"ARGUMENT\"]: a line is not split into words", policy_key_leaf(k));
+        else
+                error_fix(c->e, "write %s: [...], or an entry a line with a dash in front", policy_key_leaf(k));
         return place_at(c, n);
 }
 
@@ -226,8 +228,9 @@ static int read_value(struct context *c, const struct policy_key *k, const struc
 
 static int read_key(struct context *c, const struct policy_key *k, const struct yaml_node *key) {
         int r = read_value(c, k, key);
+        const struct policy_place at = {key->value->line, key->value->column};
         if (r >= 0 && k->place)
-                *(struct policy_place *)((char *)c->p + k->place) = (struct policy_place){key->value->line, key->value->column};
+                *(struct policy_place *)((char *)c->p + k->place) = at;
         return r;
 }
 

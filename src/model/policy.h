@@ -55,11 +55,13 @@ struct policy {
         char *user;  /* "USER" or "USER:GROUP", each a name or a number; NULL: the image's */
         struct strlist entrypoint; /* in place of the image's, where has_entrypoint; may be empty: none */
         bool has_entrypoint;
-        char *workdir; /* as seen inside; a relative one begins at the workspace; NULL: where the run would start by itself */
+        char *workdir; /* as seen inside; a relative one begins at the workspace; NULL: where the run would start by
+                          itself */
         struct {
                 char *path;   /* as written; NULL: the working directory, where there is no name either */
                 char *name;   /* of a workspace that Belljar keeps; never beside a path */
-                char *inside; /* where it stands in an image's root, absolute and clean; NULL: POLICY_WORKSPACE_INSIDE */
+                char *inside; /* where it stands in an image's root, absolute and clean; NULL: POLICY_WORKSPACE_INSIDE
+                               */
                 enum workspace_mode mode; /* where nothing was written: cow, and rw for one that has a name */
                 bool mode_written;
         } workspace;

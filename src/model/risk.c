@@ -71,24 +71,28 @@ static enum tier strongest(unsigned at_hand) {
 
 static int nothing_left(const struct risk_facts *f, enum tier min, enum tier best, struct error *e) {
         if (!f->has_image && min > TIER_PROCESS) {
-                error_set(e, EINVAL, "min_tier is %s, and without an image there is only the tier process", tier_name(min));
+                error_set(e, EINVAL, "min_tier is %s, and without an image there is only the tier process",
+                        tier_name(min));
                 return error_fix(e, "name an image (image: NAME, or --image NAME), or lower min_tier");
         }
         if (!f->has_image) {
-                error_set(e, ENOTSUP, "the tier process is not to be had on this host, and another would need an image");
+                error_set(
+                        e, ENOTSUP, "the tier process is not to be had on this host, and another would need an image");
                 return error_fix(e, "belljar doctor says what is missing and how to mend it");
         }
         if (min > TIER_CONTAINER) {
                 error_set(e, ENOTSUP, "min_tier is %s, and there is no %s %s", tier_name(min), tier_name(min),
                           where_missing(min));
                 if (best != TIER_AUTO)
-                        return error_fix(e, "use a host that has it (belljar doctor), or lower min_tier to %s", tier_name(best));
+                        return error_fix(
+                                e, "use a host that has it (belljar doctor), or lower min_tier to %s", tier_name(best));
                 return error_fix(e, "belljar doctor says what each tier needs");
         }
         error_set(e, ENOTSUP, "an image needs the tier container or a stronger one, and there is no container %s",
                   where_missing(TIER_CONTAINER));
-        return error_fix(e, "belljar doctor says what each tier needs; without the image, the tier process can run the host's "
-                            "programs");
+        return error_fix(e,
+                "belljar doctor says what each tier needs; without the image, the tier process can run the host's "
+                "programs");
 }
 
 /* What follows the facts: why it is this tier, or what another would need. */

@@ -47,8 +47,8 @@ static inline unsigned risk_tier_bit(enum tier t) { return 1u << (t - TIER_PROCE
 enum tier risk_asked(enum trust trust, enum risk_reach reach, enum risk_credentials credentials, bool has_image);
 
 /* Takes the weakest available tier that is no weaker than what the table and the minimum ask for; where there is none,
- * the strongest available that is no weaker than the minimum. Without an image that is the process tier or none. An error
- * (EINVAL: the policy contradicts itself; ENOTSUP: host or version lack it) where nothing is left. */
+ * the strongest available that is no weaker than the minimum. Without an image that is the process tier or none. An
+ * error (EINVAL: the policy contradicts itself; ENOTSUP: host or version lack it) where nothing is left. */
 int risk_choose(const struct risk_facts *f, struct risk_choice *ret, struct error *e) _must_check_;
 
 /* In words, as the lines have them: "no network", "narrow credentials". */

@@ -56,11 +56,6 @@ static void text(struct strbuf *b, const char *before, const char *key, const ch
         strbuf_puts(b, after);
 }
 
-static const struct limit *limit_of(const struct policy *p, const struct policy_key *k) {
-        bool is = k->type == KEY_SIZE || k->type == KEY_CPU || k->type == KEY_COUNT || k->type == KEY_DURATION;
-        return is ? (const struct limit *)((const char *)p + k->field) : NULL;
-}
-
 static char *written(const struct policy *p) {
         struct strbuf b = {};
         const char *between = "";
@@ -97,7 +92,7 @@ static char *written(const struct policy *p) {
         strbuf_puts(&b, "}\nlimits: {");
         for (size_t i = 0; i < n_policy_keys; i++) {
                 const struct policy_key *k = &policy_keys[i];
-                const struct limit *l = limit_of(p, k);
+                const struct limit *l = policy_limit_of(p, k);
                 if (!l || l->origin != LIMIT_USER)
                         continue;
                 if (k->type == KEY_CPU)
@@ -150,7 +145,8 @@ static void check_images(const struct policy *p, const struct policy *q) {
                         must(!streq(p->volumes[i].inside, p->volumes[k].inside));
         }
         must(!p->image || (image_name_check(p->image, NULL) == 0 && strlen(p->image) <= IMAGE_NAME_MAX));
-        must(!p->workspace.name || (!p->workspace.path && !strchr(p->workspace.name, '/') && p->workspace.name[0] != '.'));
+        must(!p->workspace.name ||
+                (!p->workspace.path && !strchr(p->workspace.name, '/') && p->workspace.name[0] != '.'));
         if (p->workspace.inside)
                 check_inside(p->workspace.inside);
 }
@@ -168,7 +164,7 @@ static void check_policy(const struct policy *p, const struct policy *q) {
                 must(!p->env[i].value || streq(p->env[i].value, q->env[i].value));
         }
         for (size_t i = 0; i < n_policy_keys; i++) {
-                const struct limit *l = limit_of(p, &policy_keys[i]), *m = limit_of(q, &policy_keys[i]);
+                const struct limit *l = policy_limit_of(p, &policy_keys[i]), *m = policy_limit_of(q, &policy_keys[i]);
                 if (!l)
                         continue;
                 must(l->value == m->value && l->origin == m->origin);
@@ -192,9 +188,21 @@ static void setters(const char *text) {
                 free(name);
         }
         static int (*const fns[])(struct policy *, const char *, struct error *) = {
-                policy_add_env, policy_add_hide, policy_add_read, policy_add_without, policy_add_volume, policy_set_tier,
-                policy_set_min_tier, policy_set_trust, policy_set_image, policy_set_user, policy_set_workdir,
-                policy_set_entrypoint, policy_set_workspace_path, policy_set_workspace_name, policy_set_workspace_mode,
+                policy_add_env,
+                policy_add_hide,
+                policy_add_read,
+                policy_add_without,
+                policy_add_volume,
+                policy_set_tier,
+                policy_set_min_tier,
+                policy_set_trust,
+                policy_set_image,
+                policy_set_user,
+                policy_set_workdir,
+                policy_set_entrypoint,
+                policy_set_workspace_path,
+                policy_set_workspace_name,
+                policy_set_workspace_mode,
                 policy_set_workspace_inside,
         };
         for (size_t i = 0; i < ELEMENTSOF(fns); i++)

@@ -11,21 +11,24 @@ static const enum trust trusts[] = {TRUST_OWN, TRUST_REVIEWED, TRUST_UNKNOWN};
 #define ALL 15u
 
 /* Every combination of facts, of tiers that are available and of minimums. */
-#define EACH(f)                                                                                                         \
-        for (size_t t_ = 0; t_ < 3; t_++)                                                                               \
-                for (int r_ = 0; r_ < REACH_N; r_++)                                                                    \
-                        for (int c_ = 0; c_ < CREDENTIALS_N; c_++)                                                      \
-                                for (int i_ = 0; i_ < 2; i_++)                                                          \
-                                        for (unsigned a_ = 0; a_ <= ALL; a_++)                                          \
-                                                for (int m_ = TIER_AUTO; m_ <= TIER_VM; m_++)                           \
-                                                        for (bool once_ = true; once_;)                                 \
-                                                                for (struct risk_facts f = {trusts[t_], (enum risk_reach)r_, \
-                                                                             (enum risk_credentials)c_, i_ == 1, a_, (enum tier)m_}; \
-                                                                     once_; once_ = false)
+#define EACH(f)                                                                                                        \
+        for (size_t t_ = 0; t_ < 3; t_++)                                                                              \
+                for (int r_ = 0; r_ < REACH_N; r_++)                                                                   \
+                        for (int c_ = 0; c_ < CREDENTIALS_N; c_++)                                                     \
+                                for (int i_ = 0; i_ < 2; i_++)                                                         \
+                                        for (unsigned a_ = 0; a_ <= ALL; a_++)                                         \
+                                                for (int m_ = TIER_AUTO; m_ <= TIER_VM; m_++)                          \
+                                                        for (bool once_ = true; once_;)                                \
+                                                                for (struct risk_facts f = {trusts[t_],                \
+                                                                             (enum risk_reach)r_,                      \
+                                                                             (enum risk_credentials)c_, i_ == 1, a_,   \
+                                                                             (enum tier)m_};                           \
+                                                                        once_; once_ = false)
 
 TEST(bits_are_those_of_controls) {
-        check(risk_tier_bit(TIER_PROCESS) == CONTROL_IN_PROCESS && risk_tier_bit(TIER_CONTAINER) == CONTROL_IN_CONTAINER &&
-              risk_tier_bit(TIER_MICROVM) == CONTROL_IN_MICROVM && risk_tier_bit(TIER_VM) == CONTROL_IN_VM);
+        check(risk_tier_bit(TIER_PROCESS) == CONTROL_IN_PROCESS &&
+                risk_tier_bit(TIER_CONTAINER) == CONTROL_IN_CONTAINER &&
+                risk_tier_bit(TIER_MICROVM) == CONTROL_IN_MICROVM && risk_tier_bit(TIER_VM) == CONTROL_IN_VM);
 }
 
 TEST(what_the_table_says) {
@@ -45,7 +48,8 @@ TEST(every_combination_is_in_the_table) {
                 for (int r = 0; r < REACH_N; r++)
                         for (int c = 0; c < CREDENTIALS_N; c++)
                                 for (int i = 0; i < 2; i++) {
-                                        enum tier asked = risk_asked(trusts[t], (enum risk_reach)r, (enum risk_credentials)c, i == 1);
+                                        enum tier asked = risk_asked(
+                                                trusts[t], (enum risk_reach)r, (enum risk_credentials)c, i == 1);
                                         check(asked >= (i ? TIER_CONTAINER : TIER_PROCESS) && asked <= TIER_MICROVM);
                                 }
 }
@@ -154,7 +158,8 @@ TEST(the_line) {
                         check(!strstr(c.line, "weaker"));
                 check(f.has_image || strstr(c.line, " would need an image") || strstr(c.line, " needs an image and "));
                 /* Not cut: it ends with one of its whole last words. */
-                static const char *const ends[] = {"an image", "version", "host", "credentials", "container", "microvm", "vm"};
+                static const char *const ends[] = {
+                        "an image", "version", "host", "credentials", "container", "microvm", "vm"};
                 bool whole = false;
                 for (size_t i = 0; i < ELEMENTSOF(ends); i++)
                         whole |= streq(c.line + n - strlen(ends[i]), ends[i]);
@@ -173,7 +178,8 @@ TEST(lines_word_for_word) {
         line_is((struct risk_facts){TRUST_UNKNOWN, REACH_NONE, CREDENTIALS_NONE, false, ALL, TIER_AUTO},
                 "tier process: no image, unknown code, no network, no credentials; microvm would need an image");
         line_is((struct risk_facts){TRUST_OWN, REACH_LOCAL, CREDENTIALS_NARROW, false, ALL, TIER_PROCESS},
-                "tier process: no image, own code, local network, narrow credentials; a stronger tier would need an image");
+                "tier process: no image, own code, local network, narrow credentials; a stronger tier would need an "
+                "image");
         line_is((struct risk_facts){TRUST_REVIEWED, REACH_LISTED, CREDENTIALS_NONE, true, ALL, TIER_PROCESS},
                 "tier container: reviewed code, listed hosts, no credentials");
         line_is((struct risk_facts){TRUST_OWN, REACH_NONE, CREDENTIALS_NONE, true, ALL, TIER_MICROVM},
@@ -194,24 +200,30 @@ TEST(lines_of_what_is_missing) {
         bool built = control_tier_built(TIER_MICROVM);
         unsigned few = CONTROL_IN_PROCESS | CONTROL_IN_CONTAINER;
         line_is((struct risk_facts){TRUST_UNKNOWN, REACH_NONE, CREDENTIALS_NONE, false, few, TIER_AUTO},
-                built ? "tier process: no image, unknown code, no network, no credentials; microvm needs an image and another host"
-                      : "tier process: no image, unknown code, no network, no credentials; microvm needs an image and a later version");
+                built ? "tier process: no image, unknown code, no network, no credentials; microvm needs an image and "
+                        "another host"
+                      : "tier process: no image, unknown code, no network, no credentials; microvm needs an image and "
+                        "a later version");
         line_is((struct risk_facts){TRUST_UNKNOWN, REACH_LISTED, CREDENTIALS_WRITE, true, few, TIER_AUTO},
-                built ? "tier container: unknown code, listed hosts, write credentials; weaker than asked: no microvm on this host"
-                      : "tier container: unknown code, listed hosts, write credentials; weaker than asked: no microvm in this version");
+                built ? "tier container: unknown code, listed hosts, write credentials; weaker than asked: no microvm "
+                        "on this host"
+                      : "tier container: unknown code, listed hosts, write credentials; weaker than asked: no microvm "
+                        "in this version");
         line_is((struct risk_facts){TRUST_OWN, REACH_NONE, CREDENTIALS_NONE, true, CONTROL_IN_VM, TIER_MICROVM},
                 built ? "tier vm: own code, no network, no credentials; min_tier is microvm; no microvm on this host"
-                      : "tier vm: own code, no network, no credentials; min_tier is microvm; no microvm in this version");
+                      : "tier vm: own code, no network, no credentials; min_tier is microvm; no microvm in this "
+                        "version");
 }
 
 TEST(errors) {
-        error_is((struct risk_facts){TRUST_OWN, 0, 0, false, ALL, TIER_CONTAINER}, EINVAL, "min_tier is container, and without an image",
-                 "name an image");
-        error_is((struct risk_facts){TRUST_OWN, 0, 0, false, CONTROL_IN_CONTAINER, TIER_AUTO}, ENOTSUP, "the tier process is not",
-                 "belljar doctor");
-        error_is((struct risk_facts){TRUST_OWN, 0, 0, true, CONTROL_IN_PROCESS | CONTROL_IN_CONTAINER, TIER_MICROVM}, ENOTSUP,
-                 "min_tier is microvm, and there is no microvm", "lower min_tier to container");
-        error_is((struct risk_facts){TRUST_OWN, 0, 0, true, CONTROL_IN_PROCESS, TIER_AUTO}, ENOTSUP, "an image needs", "belljar doctor");
+        error_is((struct risk_facts){TRUST_OWN, 0, 0, false, ALL, TIER_CONTAINER}, EINVAL,
+                "min_tier is container, and without an image", "name an image");
+        error_is((struct risk_facts){TRUST_OWN, 0, 0, false, CONTROL_IN_CONTAINER, TIER_AUTO}, ENOTSUP,
+                "the tier process is not", "belljar doctor");
+        error_is((struct risk_facts){TRUST_OWN, 0, 0, true, CONTROL_IN_PROCESS | CONTROL_IN_CONTAINER, TIER_MICROVM},
+                ENOTSUP, "min_tier is microvm, and there is no microvm", "lower min_tier to container");
+        error_is((struct risk_facts){TRUST_OWN, 0, 0, true, CONTROL_IN_PROCESS, TIER_AUTO}, ENOTSUP, "an image needs",
+                "belljar doctor");
         error_is((struct risk_facts){TRUST_OWN, 0, 0, true, 0, TIER_VM}, ENOTSUP, "min_tier is vm", "belljar doctor");
 }
 
@@ -235,11 +247,14 @@ TEST(document_has_every_combination) {
                 for (size_t t = 0; t < 3; t++)
                         for (int r = 0; r < REACH_N; r++) {
                                 char row[160], cell[3][16] = {};
-                                snprintf(row, sizeof(row), "\n| %s | %s |", trust_name(trusts[t]), risk_reach_name((enum risk_reach)r));
+                                snprintf(row, sizeof(row), "\n| %s | %s |", trust_name(trusts[t]),
+                                        risk_reach_name((enum risk_reach)r));
                                 const char *at = strstr(part, row);
-                                check(at && sscanf(at + strlen(row), " %15s | %15s | %15s |", cell[0], cell[1], cell[2]) == 3);
+                                check(at && sscanf(at + strlen(row), " %15s | %15s | %15s |", cell[0], cell[1],
+                                                    cell[2]) == 3);
                                 for (int c = 0; c < 3; c++, cells++)
-                                        check_streq(cell[c], tier_name(risk_asked(trusts[t], (enum risk_reach)r, (enum risk_credentials)c, i == 1)));
+                                        check_streq(cell[c], tier_name(risk_asked(trusts[t], (enum risk_reach)r,
+                                                                     (enum risk_credentials)c, i == 1)));
                         }
         }
         check(cells == 72);
