@@ -40,8 +40,8 @@ struct risk_choice {
         char line[RISK_LINE_MAX + 1]; /* "tier process: no image, own code, ...": for the start of the run */
 };
 
-/* The CONTROL_IN_ bit of a tier (not of TIER_AUTO). */
-static inline unsigned risk_tier_bit(enum tier t) { return 1u << (t - TIER_PROCESS); }
+/* The CONTROL_IN_ bit of a tier; TIER_AUTO has none. */
+static inline unsigned risk_tier_bit(enum tier t) { return t == TIER_AUTO ? 0 : 1u << (t - TIER_PROCESS); }
 
 /* What the table says. */
 enum tier risk_asked(enum trust trust, enum risk_reach reach, enum risk_credentials credentials, bool has_image);

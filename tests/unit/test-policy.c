@@ -5,7 +5,6 @@
 
 #include "base/fd.h"
 #include "base/str.h"
-#include "model/image-name.h"
 #include "model/policy-print.h"
 #include "model/policy-table.h"
 #include "tap.h"
@@ -397,48 +396,6 @@ TEST(image) {
         REFUSED("image: docker://debian\n", "is not the name", "without a transport");
         REFUSED("image: debian:-x\n", "is not the name", "a tag has");
         REFUSED("image: debian@sha256:12\n", "is not the name", "64 hexadecimal digits");
-}
-
-TEST(image_names) {
-#define HEX "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-        static const char *const good[] = {
-                "debian", "debian:12", "a", "0", "library/debian", "a/b/c/d", "docker.io/library/x:tag", "localhost/x", "localhost:5000/x",
-                "r:1/x", "Registry.Example/x", "r.example:65535/a-b_c.d/e__f--g:V1.0_x-", "x:_", "x@sha256:" HEX, "x:t@sha256:" HEX,
-                "192.0.2.1:5000/x", "a---b",
-        };
-        static const char *const bad[] = {
-                "", ":", ":tag", "@", "x:", "x:.t", "x:-t", "x:t:u", "x:a/b:", "/x", "x/", "a//b", "X", "a/B", "A/b", "x y", "x\n", "x\ty",
-                "-x", "x-", ".x", "x.", "_x", "a..b", "a___b", "a._b", "a/-b", "../x", "./x", "a/../b", "a/./b", "x@", "x@sha256:",
-                "x@sha256:" HEX "0", "x@sha512:" HEX, "x@SHA256:" HEX, "x@sha256:0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef",
-                "x@sha256:" HEX "@sha256:" HEX, "@sha256:" HEX, "r:/x", "r:x/y", "r:123456/x", "-r.e/x", "r-.e/x", "r..e/x", ".e/x", "e./x",
-                "[::1]:5000/x", "docker://x", "oci:x/y:z:t", "x%20", "\xc3\xa4", "a b/c",
-        };
-        for (size_t i = 0; i < ELEMENTSOF(good); i++) {
-                const char *why = NULL;
-                if (image_name_check(good[i], &why) < 0)
-                        printf("# %s: %s\n", good[i], why);
-                check(image_name_check(good[i], &why) == 0 && !why);
-        }
-        for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
-                const char *why = NULL;
-                if (image_name_check(bad[i], &why) == 0)
-                        printf("# accepted: %s\n", bad[i]);
-                check(image_name_check(bad[i], NULL) == -EINVAL && image_name_check(bad[i], &why) == -EINVAL && why && *why);
-        }
-        char name[600], *end;
-        memset(name, 'a', sizeof(name));
-        name[255] = 0;
-        check(image_name_check(name, NULL) == 0);
-        name[255] = 'a';
-        name[256] = 0;
-        check(image_name_check(name, NULL) == -EINVAL);
-        name[255] = ':';
-        memset(name + 256, 'T', 128);
-        strcpy(name + 384, "@sha256:" HEX); /* the longest there is */
-        check(image_name_check(name, NULL) == 0 && strlen(name) <= IMAGE_NAME_MAX);
-        end = name + 384;
-        strcpy(end, "T@sha256:" HEX);
-        check(image_name_check(name, NULL) == -EINVAL);
 }
 
 TEST(user) {

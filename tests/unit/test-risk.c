@@ -28,7 +28,8 @@ static const enum trust trusts[] = {TRUST_OWN, TRUST_REVIEWED, TRUST_UNKNOWN};
 TEST(bits_are_those_of_controls) {
         check(risk_tier_bit(TIER_PROCESS) == CONTROL_IN_PROCESS &&
                 risk_tier_bit(TIER_CONTAINER) == CONTROL_IN_CONTAINER &&
-                risk_tier_bit(TIER_MICROVM) == CONTROL_IN_MICROVM && risk_tier_bit(TIER_VM) == CONTROL_IN_VM);
+                risk_tier_bit(TIER_MICROVM) == CONTROL_IN_MICROVM && risk_tier_bit(TIER_VM) == CONTROL_IN_VM &&
+                risk_tier_bit(TIER_AUTO) == 0);
 }
 
 TEST(what_the_table_says) {
