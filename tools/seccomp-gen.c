@@ -5,7 +5,7 @@
  *
  * The list, one system call a line, '#' begins a comment:
  *
- *      unknown ERRNO                   what a call answers that the list does not name
+ *      unknown ERRNO|ALLOW             what a call answers that the list does not name; ALLOW where another filter judges
  *      foreign ERRNO                   what 32-bit entry and x32 numbers answer
  *      allow CALL [CONDITION...]
  *      refuse CALL [CONDITION...] [-> ERRNO]           (EPERM where none is named)
@@ -23,6 +23,7 @@
  * libseccomp's own filters are still built from the same list, and all are run, in a model of the kernel's
  * interpreter, against a direct reading of the list: any difference fails the build. */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/ioprio.h>
 #include <linux/netlink.h>
@@ -66,7 +67,8 @@ static const struct {
         C(TIOCSTI), C(TIOCLINUX), C(TIOCSETD), C(TIOCCONS), C(TIOCSSERIAL),
         {"USERFAULTFD_IOC_NEW", 0xaa00},
         C(PRIO_PROCESS), C(IOPRIO_WHO_PROCESS),
-        C(S_IFMT), C(S_IFREG), C(S_IFIFO), C(S_IFSOCK),
+        C(S_IFMT), C(S_IFREG), C(S_IFIFO), C(S_IFSOCK), C(S_ISUID), C(S_ISGID),
+        C(O_CREAT), {"__O_TMPFILE", 0x400000},
         C(PER_LINUX), C(PER_LINUX32), C(ADDR_NO_RANDOMIZE),
 #undef C
 };
@@ -349,7 +351,11 @@ static void read_list(FILE *f, const struct arch *arch) {
 
                         if (*action)
                                 complain(line, "%s is said twice", word);
-                        parse_errno(line, strtok_r(NULL, " \t\n", &save), action);
+                        word = strtok_r(NULL, " \t\n", &save);
+                        if (word && strcmp(word, "ALLOW") == 0 && action == &list.unknown)
+                                *action = SCMP_ACT_ALLOW;
+                        else
+                                parse_errno(line, word, action);
                         if (strtok_r(NULL, " \t\n", &save))
                                 complain(line, "nothing may follow the errno");
                 } else

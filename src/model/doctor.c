@@ -328,6 +328,9 @@ static void list_have(struct doctor_tier *t, const struct have *h, size_t n) {
                                                                    : "; lacks ", h[i].what);
 }
 
+/* What the controls come to for a tier that has them all in common with the process tier. */
+static enum doctor_tier_state rep_state(const struct doctor_report *rep) { return rep->tiers[0].state; }
+
 static void judge_container(const struct host_facts *f, struct doctor_report *rep, struct doctor_tier *t) {
         bool ids = f->uid == 0 || (f->subuid >= 65536 && f->subgid >= 65536),
              helpers = f->uid == 0 || (f->newuidmap && f->newgidmap);
@@ -337,6 +340,8 @@ static void judge_container(const struct host_facts *f, struct doctor_report *re
                   (const struct have[]){
                           {rep->ok, "namespaces"}, {overlay, "overlay"}, {ids && helpers, "a range of ids for you"}},
                   3);
+        /* With one id an image runs, too, but nothing inside can change to another. */
+        t->state = !rep->ok || !overlay ? DOCTOR_TIER_NO : !ids || !helpers ? DOCTOR_TIER_SUBSTITUTES : rep_state(rep);
         if (!helpers)
                 t->fixes[0] = doctor_fix_newuidmap(f, rep);
         if (!ids)

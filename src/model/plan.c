@@ -103,6 +103,13 @@ int plan_allow(struct plan *p, const char *path, unsigned use) {
         return 0;
 }
 
+bool plan_writes_through(const struct plan *p) {
+        for (size_t i = 0; i < p->n_ops; i++)
+                if (p->ops[i].kind == OP_BIND && !(p->ops[i].flags & (PLAN_READONLY | PLAN_DEVICE)))
+                        return true;
+        return false;
+}
+
 static void flags_text(struct strbuf *b, unsigned flags) {
         for (size_t i = 0; i < ELEMENTSOF(flag_names); i++)
                 if (flags & flag_names[i].flag)
@@ -246,8 +253,21 @@ void plan_json(const struct plan *p, bool full, struct json *j) {
         json_end(j, '}');
         json_list(j, "without", &p->without);
         json_list(j, "notes", &p->notes);
+        json_begin(j, "volumes", '[');
+        for (size_t i = 0; p->image && i < p->n_ops; i++) {
+                const struct plan_op *op = &p->ops[i];
+                if ((op->kind != OP_BIND && op->kind != OP_OVERLAY) || (op->flags & PLAN_DEVICE) ||
+                    (p->workspace && streq(op->target, plan_workspace_inside(p))))
+                        continue;
+                json_begin(j, NULL, '{');
+                json_str(j, "host", op->source);
+                json_str(j, "inside", op->target);
+                json_bool(j, "writable", !(op->flags & PLAN_READONLY));
+                json_end(j, '}');
+        }
+        json_end(j, ']');
         json_begin(j, "shown", '[');
-        for (size_t i = 0; i < p->n_ops; i++)
+        for (size_t i = 0; !p->image && i < p->n_ops; i++)
                 if ((p->ops[i].kind == OP_BIND || p->ops[i].kind == OP_OVERLAY) && (p->ops[i].flags & PLAN_READONLY))
                         json_str(j, NULL, p->ops[i].target);
         json_end(j, ']');

@@ -172,6 +172,9 @@ void view_facts_clear(struct view_facts *f);
 int view_plan(struct plan *p, const struct policy *policy, const struct view_facts *facts,
               struct error *e) _must_check_;
 
+/* Something that the payload writes lands on the host: a workspace in rw, a writable volume. */
+bool plan_writes_through(const struct plan *p);
+
 /* The plan as people read it (--dry-run). NULL: no memory. */
 char *plan_format(const struct plan *p);
 /* Adds the plan's members to an object that is being written. full: every operation and rule (--dry-run); else, for the

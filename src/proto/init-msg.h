@@ -20,6 +20,7 @@ struct init_config {
         uint32_t set_ids;       /* 1: change to uid and gid first (run by root) */
         uint32_t setgroups_deny;/* 1: the inner maps are written by the payload itself (single id) */
         uint32_t umask;
+        uint32_t writes_through;/* 1: what it writes lands on the host: no set-id bits */
         uint64_t capabilities;  /* that the payload keeps, bits, in its own user namespace */
         char uid_map[INIT_MAX_MAP], gid_map[INIT_MAX_MAP]; /* of the inner namespace */
         char cwd[INIT_MAX_PATH];

@@ -185,7 +185,9 @@ static int walk_root(struct hide *h, const struct globset *g, const char *root) 
         return globset_start(g, state) & GLOBSET_BELOW ? walk(h, g, AT_FDCWD, root, root, state, 0) : 0;
 }
 
-/* FIFOs and sockets of a workspace that is bound: through a bind their other ends, on the host, are reached. */
+/* What a tree that is bound writable must not offer. FIFOs and sockets: their other ends, on the host, would be reached;
+ * they are covered. Set-user-ID and set-group-ID programs: who may write to one by way of mmap(2) keeps its bits, and has it
+ * run on the host with its owner's rights; the run is refused. */
 static int walk_special(struct hide *h, int parent, const char *name, const char *path, unsigned depth) {
         int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r = 0;
         DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
@@ -201,6 +203,12 @@ static int walk_special(struct hide *h, int parent, const char *name, const char
                         continue;
                 if (type == DT_UNKNOWN && fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
                         type = S_ISDIR(st.st_mode) ? DT_DIR : S_ISFIFO(st.st_mode) ? DT_FIFO : S_ISSOCK(st.st_mode) ? DT_SOCK : DT_REG;
+                if (type == DT_REG && fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                    ((st.st_mode & S_ISUID) || (st.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP))) {
+                        error_set(h->e, EPERM, "%s/%s has a set-user-ID or set-group-ID bit, and the sandbox could write to it", path, e->d_name);
+                        r = error_fix(h->e, "take the bit away, or use --mode cow, or a read-only volume");
+                        break;
+                }
                 if (type != DT_DIR && type != DT_FIFO && type != DT_SOCK)
                         continue;
                 if (++h->seen > HIDE_WALK_MAX || depth > WALK_DEPTH_MAX) {

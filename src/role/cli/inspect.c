@@ -186,8 +186,15 @@ static size_t judge(const struct facts *f, struct finding out[CONTROL_N]) {
 
 static void print_view(const struct facts *f) {
         size_t i;
-        json_t *tree;
+        json_t *tree, *volumes = json_object_get(f->plan, "volumes");
 
+        json_array_foreach(volumes, i, tree) {
+                _cleanup_free_ char *host = str_visible_dup(text(tree, "host")), *inside = str_visible_dup(text(tree, "inside"));
+                printf("     volume: %s at %s, %s\n", host ? host : "?", inside ? inside : "?",
+                       json_is_true(json_object_get(tree, "writable")) ? "WRITTEN THROUGH to the host" : "read-only");
+        }
+        if (text(f->plan, "image")[0])
+                return;
         json_array_foreach(json_object_get(f->plan, "shown"), i, tree) {
                 _cleanup_free_ char *v = str_visible_dup(json_string_value(tree) ? json_string_value(tree) : "?");
                 printf("%s%s", i ? ", " : "     files read-only: ", v ? v : "?");
@@ -208,9 +215,14 @@ static void print_human(const struct facts *f, const char *id) {
                text(f->plan, "tier"), (int)json_integer_value(json_object_get(json_object_get(f->plan, "user"), "uid")),
                (int)json_integer_value(json_object_get(json_object_get(f->plan, "user"), "host_uid")),
                ({ int k = 0; for (i = 0; i < n; i++) k += found[i].in_force; k; }), n);
+        if (text(f->plan, "image")[0])
+                printf("     on the root of the image %s\n", text(f->plan, "image"));
+        if (text(f->plan, "why_tier")[0])
+                printf("     %s\n", text(f->plan, "why_tier"));
         printf("\n2. What can it reach?\n     network: nothing; its own loopback only\n");
         if (ws[0])
-                printf("     workspace: %s, %s%s\n", wsv ? wsv : "?",
+                printf("     workspace: %s%s%s, %s%s\n", wsv ? wsv : "?", text(f->plan, "workspace_inside")[0] ? " at " : "",
+                       text(f->plan, "workspace_inside"),
                        streq(mode, "cow") ? "changes kept apart" : streq(mode, "rw") ? "WRITTEN THROUGH to the host" : "read-only",
                        json_integer_value(json_object_get(f->plan, "hidden")) ? ", with paths hidden" : "");
         print_view(f);

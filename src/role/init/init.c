@@ -22,6 +22,7 @@
 
 #include "proto/init-msg.h"
 #include "role/init/syscall.h"
+#include "generated/seccomp-inert.h"
 #include "generated/seccomp-process.h"
 
 enum { CTL_FD = 3 };
@@ -283,6 +284,13 @@ static void payload(char **argv, char **envp, const int up[2], const int down[2]
                 .len = sizeof(seccomp_process) / sizeof(seccomp_process[0]),
                 .filter = (struct sock_filter *)(uintptr_t)seccomp_process,
         };
+        const struct sock_fprog inert = {
+                .len = sizeof(seccomp_inert) / sizeof(seccomp_inert[0]),
+                .filter = (struct sock_filter *)(uintptr_t)seccomp_inert,
+        };
+        /* The last one loaded must allow seccomp(2) until then. */
+        if (config.writes_through && (r = sc(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, &inert)) < 0)
+                fail("the system call filter cannot be loaded", r);
         r = sc(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog);
         if (r < 0)
                 fail("the system call filter cannot be loaded", r);

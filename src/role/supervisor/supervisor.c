@@ -154,6 +154,7 @@ static void fill_config(const struct supervisor *x, struct init_config *c) {
                 .setgroups_deny = p->ids.single,
                 .umask = p->umask,
                 .capabilities = p->capabilities,
+                .writes_through = plan_writes_through(p),
         };
         snprintf(c->uid_map, sizeof(c->uid_map), "%s", p->ids.inner_uid_map);
         snprintf(c->gid_map, sizeof(c->gid_map), "%s", p->ids.inner_gid_map);
