@@ -17,8 +17,9 @@ static const char intro[] =
         "| an image's "
         "| installs, builds, tests |\n"
         "| `microvm` | a kernel of its own on a small virtual machine | an image's | code that nobody has read |\n"
-        "| `vm` | a full virtual machine, or another host | a disk image's | what needs a whole machine |\n"
-        "\n"
+        "| `vm` | a full virtual machine, or another host | a disk image's | what needs a whole machine |\n";
+
+static const char choice[] =
         "`tier: NAME` in a [policy](policy.md) and `--tier NAME` ask for one, and that one is given or the run does "
         "not start. "
         "`tier: auto`, the default, chooses by risk:\n"
@@ -94,6 +95,17 @@ static const char reasons[] =
         "wall; who wants a whole machine, or another host, says so.\n"
         "- **An image's programs** never run in the process tier, which shows the host's files.\n";
 
+/* Nobody shall read of a tier here and find that it cannot be had. */
+static void built(struct strbuf *b) {
+        unsigned n = 0;
+
+        strbuf_puts(b, "\nThis version has");
+        for (enum tier t = TIER_PROCESS; t <= TIER_VM; t++)
+                if (control_tier_built(t))
+                        strbuf_printf(b, "%s `%s`", n++ ? "," : "", tier_name(t));
+        strbuf_puts(b, n < TIER_VM ? "; the others are yet to come.\n\n" : ".\n\n");
+}
+
 static void rows(struct strbuf *b, bool has_image) {
         strbuf_puts(b, "| code | reach | no credentials | narrow credentials | write credentials |\n"
                        "|---|---|---|---|---|\n");
@@ -126,6 +138,8 @@ char *risk_doc(void) {
         struct strbuf b = {};
 
         strbuf_puts(&b, intro);
+        built(&b);
+        strbuf_puts(&b, choice);
         strbuf_puts(&b, "\n## What the table asks for with an image\n\n");
         rows(&b, true);
         strbuf_puts(&b, without);
