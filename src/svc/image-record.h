@@ -11,7 +11,7 @@ struct layer_counts {
         uint64_t devices;           /* devices beneath /dev, and FIFOs anywhere: left out */
         uint64_t setid;             /* set-uid and set-gid bits of files: taken away */
         uint64_t attributes;        /* extended attributes other than user.*: left out */
-        uint64_t ids;               /* owners that do not exist inside: became nobody, or root where there is one id */
+        uint64_t ids;               /* owners that do not exist inside: became nobody, or root */
         uint64_t whiteouts, opaque; /* files and directories of lower layers that are not to be seen */
 };
 

@@ -24,8 +24,8 @@ enum {
         IMAGE_RECORD_MAX = 4 << 20, /* bytes of a record */
 };
 
-/* All strings are set; "" where the image says nothing. What they hold came with the image: checked for form (no control
- * characters but in values of env and labels, no NUL), not for sense. */
+/* All strings are set; "" where the image says nothing. What they hold came with the image: checked for form, not for
+ * sense. Words of entrypoint, cmd, values of env and labels may hold any character but NUL. */
 struct image {
         char *name;                 /* with its tag: "debian:12" */
         char *digest;               /* "sha256:HEX": of the configuration; of the one layer where there is none */

@@ -22,12 +22,12 @@ const struct option_spec option_table[] = {
         {OPT_OUTPUT, "output", 0, "SIZE", IN(RUN), "limit of stdout and stderr together"},
         {OPT_TIME, "time", 0, "TIME", IN(RUN), "limit of wall time, as 30m"},
         {OPT_IDLE, "idle", 0, "TIME", IN(RUN), "limit of time without CPU use"},
-        {OPT_NAME, "name", 0, "NAME", IN(RUN), "a name for the sandbox"},
+        {OPT_NAME, "name", 0, "NAME", IN(RUN) | IN(IMAGE), "a name for the sandbox, or the image"},
         {OPT_RM, "rm", 0, NULL, IN(RUN), "keep nothing of the sandbox when it has ended, its changes included"},
         {OPT_TTY, "tty", 't', NULL, IN(RUN), "give the command a terminal, also where there is none here"},
         {OPT_NO_TTY, "no-tty", 'T', NULL, IN(RUN), "give it none; its output goes through a pipe"},
         {OPT_INTERACTIVE, "interactive", 'i', NULL, IN(RUN), "accepted; standard input is always passed on"},
-        {OPT_QUIET, "quiet", 'q', NULL, IN(RUN), "no lines of Belljar's own unless something failed"},
+        {OPT_QUIET, "quiet", 'q', NULL, IN(RUN) | IN(IMAGE), "no lines of Belljar's own unless something failed"},
         {OPT_IMAGE, "image", 0, "NAME", IN(RUN), "run on the root of an image, not on this host's (belljar image ls)"},
         {OPT_VOLUME, "volume", 'v', "HOST:DIR[:rw]", IN(RUN), "show a directory or file of the host at DIR inside; read-only unless :rw"},
         {OPT_USER, "user", 'u', "USER[:GROUP]", IN(RUN), "the image's user to run as (default: what the image says, or root of it)"},
@@ -41,7 +41,11 @@ const struct option_spec option_table[] = {
         {OPT_ALL, "all", 'a', NULL, IN(PS), "also those that have ended"},
         {OPT_FORCE, "force", 0, NULL, IN(RM), "end it first when it is running"},
         {OPT_LAST, "last", 0, NULL, IN(DIFF) | IN(DISCARD) | IN(INSPECT) | IN(RM) | IN(KILL), "the sandbox that was started last"},
-        {OPT_JSON, "json", 0, NULL, IN(RUN) | IN(DIFF) | IN(INSPECT) | IN(PS) | IN(DOCTOR) | IN(POLICY), "print facts as JSON (run: with --dry-run)"},
+        {OPT_JSON, "json", 0, NULL, IN(RUN) | IN(DIFF) | IN(INSPECT) | IN(PS) | IN(DOCTOR) | IN(POLICY) | IN(ASSESS) | IN(IMAGE), "print facts as JSON (run: with --dry-run)"},
+        {OPT_FORMAT, "format", 0, "FORMAT", IN(IMAGE), "import: dir, tar, oci, oci-archive, docker-archive (default: what it looks like)"},
+        {OPT_MAX_SIZE, "max-size", 0, "SIZE", IN(IMAGE), "import: limit of the image's files (default: 64GiB, and 200 times their compressed size)"},
+        {OPT_MAX_ENTRIES, "max-entries", 0, "N", IN(IMAGE), "import: limit of the number of files and directories (default: 2000000)"},
+        {OPT_FAIL_ON, "fail-on", 0, "SEVERITY", IN(ASSESS), "exit with 1 where a finding is high, or medium or worse, or low or worse"},
         {OPT_HELP, "help", 'h', NULL, ~0u, "say what a command takes"},
         {OPT_VERSION, "version", 0, NULL, IN(HELP), "print the version"},
 };
@@ -71,6 +75,19 @@ const struct command_spec command_table[COMMAND_N] = {
         [COMMAND_POLICY] = {COMMAND_POLICY, "policy", NULL, "check [--json] FILE | schema | tiers", "check a policy, print the JSON Schema or the table of tiers",
                 "check reads FILE as belljar run -f does, and prints what it understood, or what is wrong with it. schema prints the "
                 "JSON Schema for editors. tiers prints which tier is chosen for which risk."},
+        [COMMAND_ASSESS] = {COMMAND_ASSESS, "assess", NULL, "[OPTION...] FILE", "say what a setup that exists holds, and what is weak in it",
+                "Reads a compose file, the output of docker inspect (- is standard input), a Kubernetes pod or what has a pod "
+                "template, a devcontainer.json, Claude Code's settings.json or sandbox-runtime's settings, and answers the three "
+                "questions for it: where does it run, what can it reach, what can its credentials do. Then lists what is weak, each "
+                "with its line, what follows from it and what mends it. Nothing else is read and nothing is asked; values that may "
+                "be secret are not shown."},
+        [COMMAND_IMAGE] = {COMMAND_IMAGE, "image", NULL, "import SOURCE | pull NAME | ls | inspect NAME | rm NAME... | prune",
+                "import, list and remove images",
+                "import makes an image of a directory with a root file system, a tar of one, an OCI layout (DIR or DIR:NAME), an OCI "
+                "archive or an archive of docker save. Archives are read by processes that can do nothing but unpack them. pull fetches "
+                "NAME with skopeo, where that is installed. ls lists, inspect shows what an image says and what was left out of it, rm "
+                "takes names away, prune removes layers that no image and no sandbox uses.\n\n"
+                "belljar run --image NAME runs on it."},
         [COMMAND_HELP] = {COMMAND_HELP, "help", NULL, "[COMMAND]", "say what a command takes", ""},
 };
 

@@ -1,0 +1,200 @@
+/* The helpers of an import: what each begins and ends with, decompression, and a look at what a tar holds. */
+#include <archive.h>
+#include <archive_entry.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "role/unpack/unpack.h"
+
+#define BLOCK (256u << 10)
+#define LOOK_MAX 64u /* entries that are looked at to tell what an archive is */
+
+enum { FD_REPORT = 3, FD_IN = 4, FD_OUT = 5 };
+
+int unpack_name(const char *given, char path[UNPACK_NAME_MAX + 1], struct error *e) {
+        size_t n = 0;
+        unsigned depth = 0;
+
+        path[0] = 0;
+        for (const char *p = given; *p;) {
+                size_t len = strcspn(p, "/");
+                if (len == 2 && p[0] == '.' && p[1] == '.')
+                        return error_set(e, EXDEV, "the archive has a name with \"..\": %s", given);
+                if (len > 255 || n + len + 1 > UNPACK_NAME_MAX)
+                        return error_set(e, ENAMETOOLONG, "the archive has a name that is too long: %.80s...", given);
+                if (len > 0 && !(len == 1 && p[0] == '.')) {
+                        if (++depth > UNPACK_DEPTH_MAX)
+                                return error_set(e, ENAMETOOLONG, "the archive nests deeper than %d: %.80s...", UNPACK_DEPTH_MAX, given);
+                        if (n > 0)
+                                path[n++] = '/';
+                        memcpy(path + n, p, len);
+                        n += len;
+                        path[n] = 0;
+                }
+                p += len;
+                p += *p == '/';
+        }
+        return 0;
+}
+
+static bool is_hex(const char *s, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (!strchr("0123456789abcdef", s[i]))
+                        return false;
+        return true;
+}
+
+bool unpack_is_image_name(const char *path) {
+        static const char *const names[] = {"blobs", "index.json", "oci-layout", "manifest.json", "repositories"};
+        size_t n = strcspn(path, "/");
+
+        for (size_t i = 0; i < ELEMENTSOF(names); i++)
+                if (strlen(names[i]) == n && memcmp(path, names[i], n) == 0)
+                        return true;
+        /* docker save: a folder a layer, a configuration; podman save: a file a layer. */
+        return n >= 64 && is_hex(path, 64) && (n == 64 || (path[n] == 0 && (streq(path + 64, ".json") || streq(path + 64, ".tar"))));
+}
+
+static ssize_t on_read(struct archive *a, void *data, const void **ret) {
+        static char buffer[BLOCK];
+        ssize_t n;
+
+        while ((n = read(*(const int *)data, buffer, sizeof(buffer))) < 0 && errno == EINTR)
+                ;
+        if (n < 0)
+                archive_set_error(a, errno, "the stream cannot be read");
+        *ret = buffer;
+        return n;
+}
+
+int unpack_reader(int fd, bool raw, struct archive **ret, struct error *e) {
+        static int source;
+        struct archive *a = archive_read_new();
+        int bad = !a;
+
+        source = fd;
+        if (a && raw) {
+                bad |= archive_read_support_format_raw(a) != ARCHIVE_OK || archive_read_support_format_empty(a) != ARCHIVE_OK;
+                /* Those that the library has built in; none that would start a program. */
+                bad |= archive_read_support_filter_gzip(a) != ARCHIVE_OK || archive_read_support_filter_bzip2(a) != ARCHIVE_OK ||
+                       archive_read_support_filter_xz(a) != ARCHIVE_OK || archive_read_support_filter_lzma(a) != ARCHIVE_OK ||
+                       archive_read_support_filter_zstd(a) != ARCHIVE_OK || archive_read_support_filter_lz4(a) != ARCHIVE_OK;
+        } else if (a)
+                bad |= archive_read_support_format_tar(a) != ARCHIVE_OK || archive_read_support_format_empty(a) != ARCHIVE_OK;
+        if (bad) {
+                archive_read_free(a);
+                return error_set(e, ENOMEM, "libarchive cannot be used");
+        }
+        if (archive_read_open(a, &source, NULL, on_read, NULL) != ARCHIVE_OK) {
+                error_set(e, EBADMSG, "this is no tar archive: %s", archive_error_string(a));
+                archive_read_free(a);
+                return -EBADMSG;
+        }
+        *ret = a;
+        return 0;
+}
+
+int unpack_decompress(const struct image_helper *h, struct image_report *report) {
+        struct archive *a;
+        struct archive_entry *entry;
+        const void *data;
+        size_t n;
+        la_int64_t offset, at = 0;
+        int r = unpack_reader(h->in, true, &a, &report->error), w = 0;
+
+        if (r < 0)
+                return r;
+        r = archive_read_next_header(a, &entry);
+        while (r == ARCHIVE_OK && (r = archive_read_data_block(a, &data, &n, &offset)) == ARCHIVE_OK) {
+                if (offset != at || (w = fd_write_all(h->out, data, n)) < 0)
+                        break;
+                at += (la_int64_t)n;
+        }
+        if (w < 0)
+                w = w == -EPIPE ? w : error_errno(&report->error, w, "the decompressed stream cannot be passed on");
+        else if (r != ARCHIVE_EOF)
+                w = error_set(&report->error, EBADMSG, "the compressed data are damaged: %s",
+                              archive_error_string(a) ? archive_error_string(a) : "out of order");
+        archive_read_free(a);
+        return w;
+}
+
+int unpack_look(const struct image_helper *h, struct image_report *report) {
+        struct archive *a;
+        struct archive_entry *entry;
+        int r = unpack_reader(h->in, false, &a, &report->error), k = ARCHIVE_OK;
+
+        if (r < 0)
+                return r;
+        report->archive = ARCHIVE_UNKNOWN;
+        for (unsigned i = 0; i < LOOK_MAX && (k = archive_read_next_header(a, &entry)) >= ARCHIVE_WARN && k != ARCHIVE_EOF; i++) {
+                char path[UNPACK_NAME_MAX + 1];
+                const char *name = archive_entry_pathname(entry);
+                if (!name || (r = unpack_name(name, path, &report->error)) < 0)
+                        break;
+                if (!path[0])
+                        continue;
+                report->archive = unpack_is_image_name(path) ? ARCHIVE_IMAGE : ARCHIVE_ROOTFS;
+                if (report->archive == ARCHIVE_ROOTFS)
+                        break;
+        }
+        if (r == 0 && k != ARCHIVE_EOF && k < ARCHIVE_WARN)
+                r = error_set(&report->error, EBADMSG, "this is no tar archive: %s", archive_error_string(a));
+        archive_read_free(a);
+        return r;
+}
+
+/* Only the streams stay open, under fixed numbers; what the libraries might print goes nowhere. */
+static int arrange_fds(struct image_helper *h) {
+        int from[3] = {h->report, h->in, h->out}, moved[3];
+
+        for (int i = 0; i < 3; i++) {
+                moved[i] = from[i] < 0 ? -1 : fcntl(from[i], F_DUPFD, 64);
+                if (from[i] >= 0 && moved[i] < 0)
+                        return -errno;
+        }
+        for (int i = 0; i < 3; i++)
+                if (moved[i] >= 0 && dup2(moved[i], FD_REPORT + i) < 0)
+                        return -errno;
+                else if (moved[i] < 0)
+                        close(FD_REPORT + i);
+        h->report = FD_REPORT;
+        h->in = from[1] < 0 ? -1 : FD_IN;
+        h->out = from[2] < 0 ? -1 : FD_OUT;
+        if (syscall(SYS_close_range, FD_OUT + 1, ~0u, 0) < 0)
+                return -errno;
+        close(0);
+        close(1);
+#if !defined(__SANITIZE_ADDRESS__) /* it says there what it found */
+        close(2);
+#endif
+        return 0;
+}
+
+void image_helper_main(const struct image_helper *spec) {
+        struct image_helper h = *spec;
+        static struct image_report report;
+        int r = arrange_fds(&h);
+
+        umask(0);
+        if (r < 0)
+                error_errno(&report.error, r, "the helper of an import cannot be started");
+        else
+                r = unpack_confine(&h, &report.error);
+        if (r == 0)
+                switch (h.job) {
+                case JOB_DECOMPRESS: r = unpack_decompress(&h, &report); break;
+                case JOB_LAYER:
+                case JOB_ARCHIVE: r = unpack_tree(&h, &report); break;
+                case JOB_LOOK: r = unpack_look(&h, &report); break;
+                case JOB_PACK: r = unpack_pack(&h, &report); break;
+                }
+        if (r < 0 && report.error.errnum == 0)
+                error_errno(&report.error, r, "the helper of an import failed");
+        (void)!fd_write_all(h.report, &report, sizeof(report));
+        _exit(r < 0 ? 1 : 0);
+}

@@ -1,0 +1,650 @@
+/* Imports, see image-import.h. What the archives hold is read by helpers (image-stream.h); here, small JSON documents are,
+ * after their digests were seen to be right, and files beneath a directory of hostile links are opened. */
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "svc/image-import.h"
+#include "svc/image-oci.h"
+#include "svc/image-stream.h"
+#include "sys/beneath.h"
+
+#define ARCHIVE_ENTRIES 20000u /* of an archive that holds an image: a few a layer */
+
+const char *const image_format_names[FORMAT_N] = {"auto", "dir", "tar", "oci", "oci-archive", "docker-archive"};
+
+struct import {
+        int root, empty;
+        struct image_work work;
+        struct ids ids;
+        struct stream_limits limits; /* what is left of them */
+        struct image image;
+        struct layer_counts counts;
+        int *locks;                 /* of the image's layers, until its record is written */
+        size_t n_locks, n_made, n_new;
+        struct strlist made;        /* directories in work, */
+        struct strlist made_keys;   /* and the layers that they are */
+        char *found_name;           /* what the image calls itself */
+};
+
+static void import_clear(struct import *im) {
+        for (size_t i = 0; im->locks && i < im->n_locks; i++)
+                fd_close(im->locks[i]);
+        free(im->locks);
+        fd_close(im->empty);
+        image_clear(&im->image);
+        strlist_clear(&im->made);
+        strlist_clear(&im->made_keys);
+        free(im->found_name);
+        image_work_end(&im->work);
+}
+
+static int no_memory(struct error *e) { return error_set(e, ENOMEM, "out of memory"); }
+
+/* A directory in which a helper is root. */
+static int make_dir(struct import *im, int at, const char *name, mode_t mode, struct error *e) {
+        _cleanup_fd_ int fd = -EBADF;
+
+        if (mkdirat(at, name, 0700) == 0)
+                fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0 || (im->ids.kind == IDS_RANGE && fchown(fd, IDS_STORE_BASE, IDS_STORE_BASE) < 0) || fchmod(fd, mode) < 0)
+                return error_errno(e, errno, "a directory in the store of images cannot be made");
+        return TAKE_FD(fd);
+}
+
+static void add_counts(struct layer_counts *sum, const struct layer_counts *c) {
+        sum->entries += c->entries;
+        sum->bytes += c->bytes;
+        sum->devices += c->devices;
+        sum->setid += c->setid;
+        sum->attributes += c->attributes;
+        sum->ids += c->ids;
+        sum->whiteouts += c->whiteouts;
+        sum->opaque += c->opaque;
+}
+
+static int take_from_limits(struct import *im, const struct layer_counts *c, struct error *e) {
+        if (c->bytes > im->limits.bytes || c->entries > im->limits.entries) {
+                error_set(e, EFBIG, "the image is larger than is allowed");
+                return error_fix(e, "where it is meant to be: --max-size SIZE or --max-entries N");
+        }
+        im->limits.bytes -= c->bytes;
+        im->limits.entries -= c->entries;
+        add_counts(&im->counts, c);
+        return 0;
+}
+
+/* A layer twice in one stack is its upper place alone: what it holds and hides is the same, and overlayfs refuses a
+ * directory that is given twice. */
+static int add_key(struct import *im, const char *key, struct error *e) {
+        struct strlist *keys = &im->image.keys, kept = {};
+
+        for (size_t i = 0; i < keys->n; i++)
+                if (!streq(keys->items[i], key) && strlist_add(&kept, keys->items[i]) < 0) {
+                        strlist_clear(&kept);
+                        return no_memory(e);
+                }
+        strlist_clear(keys);
+        *keys = kept;
+        return strlist_add(keys, key) < 0 ? no_memory(e) : 0;
+}
+
+static int keep_lock(struct import *im, int fd, struct error *e) {
+        int *p = reallocarray(im->locks, im->n_locks + 1, sizeof(*p));
+        if (!p) {
+                close(fd);
+                return no_memory(e);
+        }
+        im->locks = p;
+        im->locks[im->n_locks++] = fd;
+        return 0;
+}
+
+/* The layer is there already, or was made by this import. 1: yes. */
+static int have_layer(struct import *im, const char *hex, struct error *e) {
+        _cleanup_free_ char *key = image_layer_key(&im->ids, hex);
+        struct layer_counts c = {};
+        int fd, r;
+
+        if (!key)
+                return no_memory(e);
+        if (!strlist_has(&im->made_keys, key)) {
+                r = image_layer_lock(im->root, key, &fd);
+                if (r == -ENOENT)
+                        return 0;
+                if (r < 0)
+                        return error_errno(e, r, "a layer cannot be locked");
+                r = image_layer_counts(fd, &c);
+                if (r < 0) {
+                        close(fd);
+                        error_errno(e, r, "the record of the layer %.16s cannot be read", hex);
+                        return error_fix(e, "belljar image prune, once no image uses it");
+                }
+                if ((r = keep_lock(im, fd, e)) < 0 || (r = take_from_limits(im, &c, e)) < 0)
+                        return r;
+        }
+        r = add_key(im, key, e);
+        return r < 0 ? r : 1;
+}
+
+struct layer {
+        char name[32];
+        int dir, tree;
+};
+static void layer_close(struct layer *l) {
+        fd_close(l->dir);
+        fd_close(l->tree);
+}
+
+static int begin_layer(struct import *im, struct layer *ret, struct error *e) {
+        struct layer l = {.tree = -EBADF};
+        snprintf(l.name, sizeof(l.name), "layer-%zu", im->n_made++);
+        if (mkdirat(im->work.dir, l.name, 0700) < 0 ||
+            (l.dir = openat(im->work.dir, l.name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)) < 0)
+                return error_errno(e, errno, "a directory in the store of images cannot be made");
+        l.tree = make_dir(im, l.dir, "tree", 0755, e);
+        if (l.tree < 0) {
+                close(l.dir);
+                return l.tree;
+        }
+        *ret = l;
+        return 0;
+}
+
+static int end_layer(struct import *im, const struct layer *l, const struct stream_result *s, struct error *e) {
+        _cleanup_strbuf_ struct strbuf text = {};
+        _cleanup_free_ char *key = image_layer_key(&im->ids, s->plain_hex);
+        struct layer_counts c = s->report.counts;
+        int r;
+
+        c.devices += s->source.devices;
+        c.attributes += s->source.attributes;
+        c.ids += s->source.ids;
+        layer_record_write(&c, &text);
+        if (!key || text.failed)
+                return no_memory(e);
+        if ((r = file_replace(l->dir, "layer", text.data, text.len, 0600)) < 0)
+                return error_errno(e, r, "the record of a layer cannot be written");
+        if ((r = take_from_limits(im, &c, e)) < 0)
+                return r;
+        if (strlist_add(&im->made, l->name) < 0 || strlist_add(&im->made_keys, key) < 0)
+                return no_memory(e);
+        return add_key(im, key, e);
+}
+
+/* A layer from a file. The digests may be NULL, where nothing names them. */
+static int import_layer(struct import *im, int fd, const char *raw_hex, const char *plain_hex, struct error *e) {
+        _cleanup_(layer_close) struct layer l = {.dir = -EBADF, .tree = -EBADF};
+        struct stream_result s;
+        int r;
+
+        if ((r = begin_layer(im, &l, e)) < 0 ||
+            (r = stream_file(&im->work, fd, JOB_LAYER, l.tree, im->empty, &im->limits, &s, e)) < 0)
+                return r;
+        if (raw_hex && !streq(raw_hex, s.raw_hex))
+                return error_set(e, EBADMSG, "a layer is not what the manifest says: its digest is %.16s..., not %.16s...", s.raw_hex, raw_hex);
+        if (plain_hex && !streq(plain_hex, s.plain_hex))
+                return error_set(e, EBADMSG, "a layer is not what the configuration says: its digest is %.16s..., not %.16s...",
+                                 s.plain_hex, plain_hex);
+        return end_layer(im, &l, &s, e);
+}
+
+static int import_directory(struct import *im, int fd, struct error *e) {
+        _cleanup_(layer_close) struct layer l = {.dir = -EBADF, .tree = -EBADF};
+        struct stream_result s;
+        int r;
+
+        if ((r = begin_layer(im, &l, e)) < 0 || (r = stream_directory(&im->work, fd, l.tree, &im->limits, &s, e)) < 0)
+                return r;
+        return end_layer(im, &l, &s, e);
+}
+
+/* A bare root file system says nothing of what runs in it. */
+static int plain_config(struct import *im, struct error *e) {
+        struct image *i = &im->image;
+#if defined(__x86_64__)
+        i->architecture = strdup("amd64");
+#else
+        i->architecture = strdup("arm64");
+#endif
+        i->os = strdup("linux");
+        i->created = strdup("");
+        i->workdir = strdup("/");
+        i->user = strdup("");
+        i->digest = str_printf("sha256:%.64s", i->keys.items[0]);
+        return i->architecture && i->os && i->created && i->workdir && i->user && i->digest ? 0 : no_memory(e);
+}
+
+/* A regular file beneath dir. docker save has links between the layers' folders: they are followed, never to above dir. */
+static int open_member(int dir, const char *path, struct stat *ret_st, struct error *e) {
+        struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV};
+        char proc[40];
+        int r;
+
+        if (path[0] == '/' || path_has_dotdot(path))
+                return error_set(e, EXDEV, "the image names a file outside of it: %s", path);
+        _cleanup_fd_ int at = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+        if (at < 0 && (errno == ENOSYS || errno == EPERM))
+                r = beneath_open_regular(dir, path, ret_st);
+        else if (at < 0 || fstat(at, ret_st) < 0)
+                r = -errno;
+        else if (!S_ISREG(ret_st->st_mode))
+                r = -EBADFD;
+        else { /* this very file, and not what stands there by now */
+                snprintf(proc, sizeof(proc), "/proc/self/fd/%d", at);
+                r = open(proc, O_RDONLY | O_CLOEXEC);
+                if (r < 0)
+                        r = -errno;
+        }
+        if (r == -EXDEV || r == -ELOOP)
+                return error_set(e, EXDEV, "the image names a file outside of it: %s", path);
+        if (r == -EBADFD)
+                return error_set(e, EBADMSG, "the image names what is no regular file: %s", path);
+        return r < 0 ? error_errno(e, r, "a file of the image is missing: %s", path) : r;
+}
+
+static int read_member(int dir, const char *path, char **ret, size_t *ret_len, struct error *e) {
+        struct stat st;
+        _cleanup_fd_ int fd = open_member(dir, path, &st, e);
+        if (fd < 0)
+                return fd;
+        int r = fd_read_all(fd, OCI_JSON_MAX, ret, ret_len);
+        return r < 0 ? error_errno(e, r, "a file of the image cannot be read: %s", path) : 0;
+}
+
+/* A document by its digest. */
+static int read_blob(int dir, const struct oci_blob *b, char **ret, size_t *ret_len, struct error *e) {
+        char path[96], hex[65];
+        _cleanup_free_ char *text = NULL;
+        size_t len;
+
+        snprintf(path, sizeof(path), "blobs/sha256/%s", b->hex);
+        int r = read_member(dir, path, &text, &len, e);
+        if (r < 0)
+                return r;
+        stream_digest(text, len, hex);
+        if (len != b->size || !streq(hex, b->hex))
+                return error_set(e, EBADMSG, "a document of the image is not what its digest and size say: %.16s...", b->hex);
+        *ret = TAKE_PTR(text);
+        *ret_len = len;
+        return 0;
+}
+
+static int set_digest(struct import *im, const char *hex, struct error *e) {
+        im->image.digest = str_printf("sha256:%s", hex);
+        return im->image.digest ? 0 : no_memory(e);
+}
+
+static int find_manifest(int dir, const char *ref, struct oci_blob *ret, char **ret_name, struct error *e) {
+        _cleanup_free_ char *text = NULL;
+        size_t len;
+        bool again;
+        int r = read_member(dir, "index.json", &text, &len, e);
+
+        if (r == 0)
+                r = oci_index_parse(text, len, ref, ret, &again, ret_name, e);
+        for (int depth = 0; r == 0 && again; depth++) {
+                _cleanup_free_ char *inner = NULL, *name = NULL;
+                struct oci_blob next = *ret;
+                if (depth == 4)
+                        return error_set(e, EBADMSG, "the image's index nests too deep");
+                if ((r = read_blob(dir, ret, &inner, &len, e)) == 0 &&
+                    (r = oci_index_parse(inner, len, NULL, &next, &again, &name, e)) == 0)
+                        *ret = next;
+        }
+        return r;
+}
+
+static int import_oci(struct import *im, int dir, const char *ref, struct error *e) {
+        _cleanup_oci_manifest_ struct oci_manifest m = {};
+        _cleanup_strlist_ struct strlist diff_ids = {};
+        _cleanup_free_ char *text = NULL, *config = NULL;
+        struct oci_blob b;
+        size_t len;
+        int r;
+
+        if ((r = find_manifest(dir, ref, &b, &im->found_name, e)) < 0 || (r = read_blob(dir, &b, &text, &len, e)) < 0 ||
+            (r = oci_manifest_parse(text, len, &m, e)) < 0 || (r = read_blob(dir, &m.config, &config, &len, e)) < 0 ||
+            (r = oci_config_parse(config, len, &im->image, &diff_ids, e)) < 0 || (r = set_digest(im, m.config.hex, e)) < 0)
+                return r;
+        if (diff_ids.n != m.n_layers)
+                return error_set(e, EBADMSG, "the image's manifest has %zu layers, its configuration %zu", m.n_layers, diff_ids.n);
+        for (size_t i = 0; r == 0 && i < m.n_layers; i++) {
+                char path[96];
+                struct stat st;
+                if ((r = have_layer(im, diff_ids.items[i], e)) != 0) {
+                        r = r < 0 ? r : 0;
+                        continue;
+                }
+                snprintf(path, sizeof(path), "blobs/sha256/%s", m.layers[i].hex);
+                _cleanup_fd_ int fd = open_member(dir, path, &st, e);
+                if (fd < 0)
+                        return fd;
+                if ((uint64_t)st.st_size != m.layers[i].size)
+                        return error_set(e, EBADMSG, "a layer has %llu bytes, not %llu as the manifest says",
+                                         (unsigned long long)st.st_size, (unsigned long long)m.layers[i].size);
+                r = import_layer(im, fd, m.layers[i].hex, diff_ids.items[i], e);
+        }
+        return r;
+}
+
+static int import_docker(struct import *im, int dir, const char *tag, struct error *e) {
+        _cleanup_strlist_ struct strlist diff_ids = {}, layers = {};
+        _cleanup_free_ char *text = NULL, *config = NULL, *path = NULL;
+        char hex[65];
+        size_t len;
+        int r;
+
+        if ((r = read_member(dir, "manifest.json", &text, &len, e)) < 0 ||
+            (r = docker_manifest_parse(text, len, tag, &path, &layers, &im->found_name, e)) < 0 ||
+            (r = read_member(dir, path, &config, &len, e)) < 0)
+                return r;
+        stream_digest(config, len, hex);
+        /* It is called after its digest, as HEX.json or blobs/sha256/HEX. */
+        const char *last = strrchr(path, '/');
+        last = last ? last + 1 : path;
+        if (strspn(last, "0123456789abcdef") == 64 && strncmp(last, hex, 64) != 0)
+                return error_set(e, EBADMSG, "the image's configuration is not what its name says: %.16s...", last);
+        if ((r = oci_config_parse(config, len, &im->image, &diff_ids, e)) < 0 || (r = set_digest(im, hex, e)) < 0)
+                return r;
+        if (diff_ids.n != layers.n)
+                return error_set(e, EBADMSG, "the image's manifest has %zu layers, its configuration %zu", layers.n, diff_ids.n);
+        for (size_t i = 0; r == 0 && i < layers.n; i++) {
+                struct stat st;
+                if ((r = have_layer(im, diff_ids.items[i], e)) != 0) {
+                        r = r < 0 ? r : 0;
+                        continue;
+                }
+                _cleanup_fd_ int fd = open_member(dir, layers.items[i], &st, e);
+                r = fd < 0 ? fd : import_layer(im, fd, NULL, diff_ids.items[i], e);
+        }
+        return r;
+}
+
+static bool has(int dir, const char *name) {
+        struct stat st;
+        return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+}
+
+static int import_from_dir(struct import *im, int dir, enum image_format format, const char *ref, struct error *e) {
+        int r;
+
+        if (format == FORMAT_AUTO || format == FORMAT_OCI_ARCHIVE || format == FORMAT_DOCKER_ARCHIVE) {
+                bool archive = format != FORMAT_AUTO;
+                if (format != FORMAT_DOCKER_ARCHIVE && has(dir, "oci-layout") && has(dir, "index.json"))
+                        format = FORMAT_OCI;
+                else if (format != FORMAT_OCI_ARCHIVE && has(dir, "manifest.json") && (archive || has(dir, "repositories")))
+                        format = FORMAT_DOCKER_ARCHIVE;
+                else if (archive)
+                        return error_set(e, EBADMSG, "the archive holds no image: it has neither index.json and oci-layout nor manifest.json");
+                else
+                        format = FORMAT_DIRECTORY;
+        }
+        switch (format) {
+        case FORMAT_OCI: return import_oci(im, dir, ref, e);
+        case FORMAT_DOCKER_ARCHIVE: return import_docker(im, dir, ref, e);
+        default:
+                r = import_directory(im, dir, e);
+                return r < 0 ? r : plain_config(im, e);
+        }
+}
+
+/* An archive that holds an image is unpacked first, links and all, and then read as a directory. */
+static int import_archive(struct import *im, int fd, enum image_format format, const char *ref, struct error *e) {
+        struct stream_limits l = im->limits;
+        struct stream_result s;
+        int r;
+
+        l.entries = ARCHIVE_ENTRIES;
+        _cleanup_fd_ int dir = make_dir(im, im->work.dir, "archive", 0700, e);
+        if (dir < 0)
+                return dir;
+        if ((r = stream_file(&im->work, fd, JOB_ARCHIVE, dir, im->empty, &l, &s, e)) < 0)
+                return r;
+        if (format != FORMAT_AUTO)
+                return import_from_dir(im, dir, format, ref, e);
+        return import_from_dir(im, dir, has(dir, "oci-layout") && has(dir, "index.json") ? FORMAT_OCI_ARCHIVE : FORMAT_DOCKER_ARCHIVE,
+                               ref, e);
+}
+
+static int import_file(struct import *im, int fd, enum image_format format, const char *ref, struct error *e) {
+        struct stream_result s;
+        int r;
+
+        if (format == FORMAT_AUTO) {
+                if ((r = stream_file(&im->work, fd, JOB_LOOK, im->empty, im->empty, &im->limits, &s, e)) < 0)
+                        return r;
+                if (s.report.archive == ARCHIVE_UNKNOWN)
+                        return error_set(e, EBADMSG, "the archive is empty");
+                if (lseek(fd, 0, SEEK_SET) < 0)
+                        return error_errno(e, errno, "the image cannot be read twice");
+                if (s.report.archive == ARCHIVE_IMAGE)
+                        return import_archive(im, fd, FORMAT_AUTO, ref, e);
+        } else if (format != FORMAT_TAR)
+                return import_archive(im, fd, format, ref, e);
+        r = import_layer(im, fd, NULL, NULL, e);
+        return r < 0 ? r : plain_config(im, e);
+}
+
+/* PATH, or PATH:NAME where there is no file PATH:NAME. The path's type decides between the formats for files and those for
+ * directories. */
+static int open_source(const char *source, bool *ret_dir, char **ret_ref, struct error *e) {
+        struct stat st;
+        _cleanup_free_ char *path = strdup(source), *ref = NULL;
+
+        if (!path)
+                return no_memory(e);
+        /* Opened without waiting: what is named might be a FIFO. */
+        _cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        for (char *colon = strchr(path, ':'); fd < 0 && errno == ENOENT && colon; colon = strchr(colon + 1, ':')) {
+                *colon = 0;
+                fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+                if (fd >= 0 && !(ref = strdup(colon + 1)))
+                        return no_memory(e);
+                if (fd < 0)
+                        *colon = ':';
+        }
+        if (fd < 0)
+                return error_errno(e, errno, "%s cannot be opened", source);
+        if (fstat(fd, &st) < 0)
+                return error_errno(e, errno, "%s cannot be looked at", source);
+        if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+                return error_set(e, EINVAL, "%s is neither a directory nor a regular file", source);
+        *ret_dir = S_ISDIR(st.st_mode);
+        *ret_ref = TAKE_PTR(ref);
+        return TAKE_FD(fd);
+}
+
+/* A directory that holds the store would be copied into itself. */
+static int refuse_own(struct import *im, int fd, struct error *e) {
+        struct stat dir, at;
+        _cleanup_fd_ int up = openat(im->work.dir, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        if (up < 0 || fstat(fd, &dir) < 0)
+                return error_errno(e, errno, "the directory cannot be looked at");
+        for (int i = 0; i < 4096; i++) {
+                struct stat before;
+                if (fstat(up, &at) < 0)
+                        break;
+                if (at.st_dev == dir.st_dev && at.st_ino == dir.st_ino) {
+                        error_set(e, EINVAL, "the directory holds the store of images itself");
+                        return error_fix(e, "import another directory, or set XDG_STATE_HOME to one outside of it");
+                }
+                before = at;
+                int next = openat(up, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+                if (next < 0 || fstat(next, &at) < 0 || (at.st_ino == before.st_ino && at.st_dev == before.st_dev)) {
+                        fd_close(next);
+                        break;
+                }
+                close(up);
+                up = next;
+        }
+        return 0;
+}
+
+static int find_limits(struct import *im, const struct import_options *o, struct error *e) {
+        struct statvfs vfs;
+
+        if (fstatvfs(im->work.dir, &vfs) < 0)
+                return error_errno(e, errno, "the store's file system cannot be looked at");
+        uint64_t room = (uint64_t)vfs.f_bavail * vfs.f_frsize, floor = (uint64_t)vfs.f_blocks / 20 * vfs.f_frsize;
+        if (room <= floor) {
+                error_set(e, ENOSPC, "less than 5 %% of the store's file system are free");
+                return error_fix(e, "make room (belljar image prune), or set XDG_STATE_HOME to another file system");
+        }
+        im->limits = (struct stream_limits){
+                .bytes = MIN(o->max_size ? o->max_size : IMPORT_SIZE, room - floor),
+                .entries = o->max_entries ? o->max_entries : IMPORT_ENTRIES,
+                .ratio = o->max_size ? 0 : STREAM_RATIO,
+                .space_floor = floor,
+        };
+        /* Inodes likewise; some file systems count none. */
+        if (vfs.f_files > 0 && vfs.f_favail > vfs.f_files / 20)
+                im->limits.entries = MIN(im->limits.entries, (uint64_t)vfs.f_favail - vfs.f_files / 20);
+        return 0;
+}
+
+/* skopeo(1) writes an OCI layout into the import's own directory. */
+static int fetch(struct import *im, const char *source, struct error *e) {
+        char here[4096], proc[40];
+        int status = 0;
+        snprintf(proc, sizeof(proc), "/proc/self/fd/%d", im->work.dir);
+        ssize_t n = readlink(proc, here, sizeof(here) - 1);
+        if (n < 0)
+                return error_errno(e, errno, "the store of images cannot be named");
+        here[n] = 0;
+        static const char *const transports[] = {"docker:", "docker-archive:", "docker-daemon:", "oci:", "oci-archive:", "dir:",
+                                                 "containers-storage:"};
+        bool whole = false;
+        for (size_t i = 0; i < ELEMENTSOF(transports); i++)
+                whole |= str_after(source, transports[i]) != NULL;
+        _cleanup_free_ char *from = whole ? strdup(source) : str_printf("docker://%s", source);
+        _cleanup_free_ char *to = str_printf("oci:%s/pulled:pulled", here);
+        if (!from || !to)
+                return no_memory(e);
+        if (!whole && source[0] == '-')
+                return error_set(e, EINVAL, "this cannot be the name of an image: %s", source);
+        pid_t pid = fork();
+        if (pid == 0) {
+                char *argv[] = {(char[]){"skopeo"}, (char[]){"copy"}, (char[]){"--quiet"}, from, to, NULL};
+                if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || dup2(2, 1) < 0)
+                        _exit(126);
+                execvp("skopeo", argv);
+                _exit(errno == ENOENT ? 127 : 126);
+        }
+        if (pid < 0)
+                return error_errno(e, errno, "skopeo cannot be started");
+        while (waitpid(pid, &status, 0) < 0)
+                if (errno != EINTR)
+                        return error_errno(e, errno, "skopeo cannot be waited for");
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
+                error_set(e, ENOENT, "images are fetched by skopeo, which is not installed");
+                return error_fix(e, "apt-get install skopeo, or import a file: belljar image import SOURCE");
+        }
+        if (status != 0)
+                return error_set(e, EIO, "skopeo could not fetch %s", from);
+        int fd = openat(im->work.dir, "pulled", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        return fd < 0 ? error_errno(e, errno, "skopeo has fetched nothing") : fd;
+}
+
+/* The given name, else the image's own, else the file's. */
+static int choose_name(struct import *im, const char *source, const struct import_options *o, struct error *e) {
+        _cleanup_free_ char *text = NULL;
+        struct error why = {};
+        int r;
+
+        if (o->name)
+                return image_name(o->name, &im->image.name, e);
+        if (o->pull) {
+                const char *slashes = str_after(source, "docker://");
+                if (image_name(slashes ? slashes : source, &im->image.name, &why) == 0)
+                        return 0;
+        }
+        /* A bare tag is no name; with a path's, the image's own is whole. */
+        if (im->found_name && strpbrk(im->found_name, ":/") && image_name(im->found_name, &im->image.name, &why) == 0)
+                return 0;
+        text = path_clean(source);
+        if (!text)
+                return no_memory(e);
+        char *base = strrchr(text, '/');
+        base = base ? base + 1 : text;
+        base[strcspn(base, ":")] = 0;
+        char *dot = strstr(base, ".tar");
+        if (dot && dot > base)
+                *dot = 0;
+        r = image_name(base, &im->image.name, &why);
+        if (r < 0) {
+                error_set(e, EINVAL, "the image needs a name");
+                return error_fix(e, "--name NAME");
+        }
+        return 0;
+}
+
+static int put_in_place(struct import *im, struct error *e) {
+        struct image *i = &im->image;
+        int r;
+
+        /* The layers are on disk before a name makes them look complete. */
+        if (im->made.n > 0 && syncfs(im->work.dir) < 0)
+                return error_errno(e, errno, "the image cannot be written to disk");
+        for (size_t k = 0; k < im->made.n; k++) {
+                int lock;
+                if ((r = image_layer_publish(&im->work, im->root, im->made.items[k], im->made_keys.items[k], &lock, e)) < 0 ||
+                    (r = keep_lock(im, lock, e)) < 0)
+                        return r;
+        }
+        i->size = im->counts.bytes;
+        i->ids = image_ids_text(&im->ids);
+        if (!i->ids)
+                return no_memory(e);
+        return image_ref_write(&im->work, i, e);
+}
+
+static int import_source(struct import *im, const char *source, const struct import_options *o, struct error *e) {
+        _cleanup_free_ char *ref = NULL;
+        bool dir = true;
+        int r;
+
+        _cleanup_fd_ int fd = o->pull ? fetch(im, source, e) : open_source(source, &dir, &ref, e);
+        if (fd < 0)
+                return fd;
+        if (o->format != FORMAT_AUTO && !o->pull && dir != (o->format == FORMAT_DIRECTORY || o->format == FORMAT_OCI))
+                return error_set(e, EINVAL, "%s is %s, which the format %s is not for", source, dir ? "a directory" : "a file",
+                                 image_format_names[o->format]);
+        if (dir && (r = refuse_own(im, fd, e)) < 0)
+                return r;
+        return dir ? import_from_dir(im, fd, o->pull ? FORMAT_OCI : o->format, ref, e) : import_file(im, fd, o->format, ref, e);
+}
+
+int image_import(int state_root, const char *source, const struct import_options *o, struct import_result *ret,
+                 struct error *e) {
+        _cleanup_(import_clear) struct import im = {.root = state_root, .empty = -EBADF, .work = IMAGE_WORK_NONE};
+        int r;
+
+        if (o->name) { /* before the work is done */
+                _cleanup_free_ char *name = NULL;
+                if ((r = image_name(o->name, &name, e)) < 0)
+                        return r;
+        }
+        (void)signal(SIGPIPE, SIG_IGN); /* helpers may end before their stream does */
+        if ((r = ids_find(&im.ids, e)) < 0 || (r = image_work_begin(state_root, &im.ids, &im.work, e)) < 0 ||
+            (r = find_limits(&im, o, e)) < 0 || (r = im.empty = make_dir(&im, im.work.dir, "empty", 0700, e)) < 0 ||
+            (r = import_source(&im, source, o, e)) < 0 || (r = choose_name(&im, source, o, e)) < 0)
+                return r;
+        im.image.source = str_visible_dup(source);
+        if (!im.image.source)
+                return no_memory(e);
+        if ((r = put_in_place(&im, e)) < 0)
+                return r;
+        *ret = (struct import_result){.image = im.image, .counts = im.counts, .layers_new = im.made.n};
+        im.image = (struct image){};
+        return 0;
+}
