@@ -83,9 +83,11 @@ static int nothing_left(const struct risk_facts *f, enum tier min, enum tier bes
         if (min > TIER_CONTAINER) {
                 error_set(e, ENOTSUP, "min_tier is %s, and there is no %s %s", tier_name(min), tier_name(min),
                           where_missing(min));
-                if (best != TIER_AUTO)
+                if (best != TIER_AUTO && control_tier_built(min))
                         return error_fix(
                                 e, "use a host that has it (belljar doctor), or lower min_tier to %s", tier_name(best));
+                if (best != TIER_AUTO) /* no other host would help */
+                        return error_fix(e, "lower min_tier to %s, the strongest there is", tier_name(best));
                 return error_fix(e, "belljar doctor says what each tier needs");
         }
         error_set(e, ENOTSUP, "an image needs the tier container or a stronger one, and there is no container %s",
