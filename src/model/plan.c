@@ -14,7 +14,7 @@ static const char *const op_names[] = {
 
 static const struct { unsigned flag; const char *name; } flag_names[] = {
         {PLAN_READONLY, "ro"}, {PLAN_RECURSIVE, "recursive"}, {PLAN_DEVICE, "device"}, {PLAN_UPPER, "upper"},
-        {PLAN_OPTIONAL, "optional"}, {PLAN_IDMAP, "idmap"}, {PLAN_STORE, "store"},
+        {PLAN_OPTIONAL, "optional"}, {PLAN_IDMAP, "idmap"}, {PLAN_STORE, "store"}, {PLAN_VOLUME, "volume"},
 };
 
 static const struct { unsigned use; const char *name; } use_names[] = {
@@ -254,10 +254,9 @@ void plan_json(const struct plan *p, bool full, struct json *j) {
         json_list(j, "without", &p->without);
         json_list(j, "notes", &p->notes);
         json_begin(j, "volumes", '[');
-        for (size_t i = 0; p->image && i < p->n_ops; i++) {
+        for (size_t i = 0; i < p->n_ops; i++) {
                 const struct plan_op *op = &p->ops[i];
-                if ((op->kind != OP_BIND && op->kind != OP_OVERLAY) || (op->flags & PLAN_DEVICE) ||
-                    (p->workspace && streq(op->target, plan_workspace_inside(p))))
+                if (!(op->flags & PLAN_VOLUME))
                         continue;
                 json_begin(j, NULL, '{');
                 json_str(j, "host", op->source);
@@ -267,8 +266,9 @@ void plan_json(const struct plan *p, bool full, struct json *j) {
         }
         json_end(j, ']');
         json_begin(j, "shown", '[');
-        for (size_t i = 0; !p->image && i < p->n_ops; i++)
-                if ((p->ops[i].kind == OP_BIND || p->ops[i].kind == OP_OVERLAY) && (p->ops[i].flags & PLAN_READONLY))
+        for (size_t i = 0; i < p->n_ops; i++)
+                if ((p->ops[i].kind == OP_BIND || p->ops[i].kind == OP_OVERLAY) &&
+                    (p->ops[i].flags & (PLAN_READONLY | PLAN_VOLUME)) == PLAN_READONLY)
                         json_str(j, NULL, p->ops[i].target);
         json_end(j, ']');
         if (!full)

@@ -39,6 +39,7 @@ enum {
         PLAN_UPPER = 8,     /* OP_OVERLAY: changes go to the run's upper layer */
         PLAN_OPTIONAL = 16, /* a source that is gone is no error */
         PLAN_IDMAP = 32,    /* run by root: show the owner's files as the sandbox user's */
+        PLAN_VOLUME = 128,  /* the user's -v */
         PLAN_STORE = 64,    /* run by root: a tree of an image, whose ids are the store's */
 };
 
@@ -159,12 +160,11 @@ struct view_facts {
         char *passwd; /* content for /etc/passwd where the sandbox's user is not in the host's; NULL: the host's */
         char *group;
         bool sysfs, proc; /* a new instance can be mounted */
-        /* Of a run on an image: */
-        struct strlist layers; /* its trees, topmost first; as the supervisor finds them from the sandbox's directory */
+        struct strlist layers; /* of an image, topmost first; as the supervisor finds them from the sandbox's directory */
         struct view_volume {
                 char *host, *inside; /* real path on the host; as seen inside */
                 bool writable, file;
-        } *volumes;
+        } *volumes; /* a place before what lies beneath it */
         size_t n_volumes;
 };
 void view_facts_clear(struct view_facts *f);

@@ -4,9 +4,6 @@
 #include "base/use.h"
 #include "model/view.h"
 
-/* The image's root may be changed in every way that its permissions allow: it is the sandbox's own copy. */
-#define USE_ALL (USE_READ | USE_EXEC | USE_WRITE | USE_CHANGE)
-
 /* Files that name the host and the network, in a layer of the changes: not mounted over the image's, so that a package
  * manager can replace them by a rename. */
 static int add_etc(struct plan *p, const struct view_facts *f, int layer) {
@@ -37,24 +34,6 @@ static int add_etc(struct plan *p, const struct view_facts *f, int layer) {
         return 0;
 }
 
-static int add_volumes(struct plan *p, const struct view_facts *f) {
-        int r;
-
-        for (size_t i = 0; i < f->n_volumes; i++) {
-                const struct view_volume *v = &f->volumes[i];
-                unsigned flags = PLAN_IDMAP | (v->writable ? 0 : PLAN_READONLY);
-                /* A directory that is only read goes through an overlay, as every tree of the host: the host's sockets
-                 * and FIFOs stay out of reach. */
-                if (v->writable || v->file)
-                        r = plan_add(p, OP_BIND, v->inside, v->host, flags, 0, 0);
-                else if ((r = view_add_hidden_layer(p, f, v->host)) >= 0)
-                        r = plan_add(p, OP_OVERLAY, v->inside, v->host, flags, 0, r);
-                if (r < 0 || (r = plan_allow(p, v->inside, v->writable ? USE_ALL : USE_READ | USE_EXEC)) < 0)
-                        return r;
-        }
-        return 0;
-}
-
 int view_plan_image(struct plan *p, const struct view_facts *f, struct error *e) {
         int r = 0, layer;
 
@@ -63,9 +42,10 @@ int view_plan_image(struct plan *p, const struct view_facts *f, struct error *e)
         for (size_t i = 0; r == 0 && i < f->layers.n; i++)
                 r = plan_add(p, OP_IMAGE_LAYER, "/", f->layers.items[i], PLAN_STORE, 0, 0);
         if (r < 0 || (r = add_etc(p, f, layer)) < 0 || (r = plan_add(p, OP_IMAGE, "/", p->image, 0, 0, layer)) < 0 ||
-            (r = plan_allow(p, "/", USE_ALL)) < 0 || (r = view_add_scratch(p, "/dev", 0755)) < 0 ||
+            /* It may be changed in every way that its permissions allow: it is the sandbox's own copy. */
+            (r = plan_allow(p, "/", USE_READ | USE_EXEC | USE_WRITE | USE_CHANGE)) < 0 || (r = view_add_scratch(p, "/dev", 0755)) < 0 ||
             (r = view_add_dev(p, f)) < 0 || (r = view_add_kernel(p, f)) < 0 || (r = view_add_read(p, f)) < 0 ||
-            (p->workspace && (r = view_add_workspace(p, f)) < 0) || (r = add_volumes(p, f)) < 0 ||
+            (p->workspace && (r = view_add_workspace(p, f)) < 0) || (r = view_add_volumes(p, f)) < 0 ||
             (r = view_add_socket_masks(p, f)) < 0 || (!streq(p->cwd, "/") && (r = plan_add(p, OP_DIR, p->cwd, NULL, 0, 0755, 0)) < 0))
                 return error_errno(e, r, "the view cannot be planned");
         return 0;

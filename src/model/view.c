@@ -267,6 +267,24 @@ int view_add_workspace(struct plan *p, const struct view_facts *f) {
                           USE_READ | USE_EXEC | (p->mode == WORKSPACE_RO ? 0 : USE_WRITE | USE_CHANGE));
 }
 
+int view_add_volumes(struct plan *p, const struct view_facts *f) {
+        int r;
+
+        for (size_t i = 0; i < f->n_volumes; i++) {
+                const struct view_volume *v = &f->volumes[i];
+                unsigned flags = PLAN_VOLUME | PLAN_IDMAP | (v->writable ? 0 : PLAN_READONLY);
+                /* A directory that is only read goes through an overlay, as every tree of the host: the host's sockets
+                 * and FIFOs stay out of reach. */
+                if (v->writable || v->file)
+                        r = plan_add(p, OP_BIND, v->inside, v->host, flags, 0, 0);
+                else if ((r = view_add_hidden_layer(p, f, v->host)) >= 0)
+                        r = plan_add(p, OP_OVERLAY, v->inside, v->host, flags, 0, r);
+                if (r < 0 || (r = plan_allow(p, v->inside, USE_READ | USE_EXEC | (v->writable ? USE_WRITE | USE_CHANGE : 0))) < 0)
+                        return r;
+        }
+        return 0;
+}
+
 /* Listening sockets that a bind would show: covered. */
 int view_add_socket_masks(struct plan *p, const struct view_facts *f) {
         for (size_t i = 0; i < f->sockets.n; i++) {
@@ -307,7 +325,8 @@ int view_plan(struct plan *p, const struct policy *policy, const struct view_fac
         bool home_first = !p->workspace || !path_beneath(p->home, p->workspace);
         if (home_first && !streq(p->home, "/") && (r = view_add_scratch(p, p->home, 0700)) < 0)
                 return error_errno(e, r, "the view cannot be planned");
-        if ((r = view_add_read(p, f)) < 0 || (p->workspace && (r = view_add_workspace(p, f)) < 0))
+        if ((r = view_add_read(p, f)) < 0 || (p->workspace && (r = view_add_workspace(p, f)) < 0) ||
+            (r = view_add_volumes(p, f)) < 0)
                 return error_errno(e, r, "the view cannot be planned");
         for (size_t i = 0; i < f->hidden_elsewhere.n; i++)
                 if ((r = plan_add(p, OP_MASK, f->hidden_elsewhere.items[i], NULL, 0, 0, 0)) < 0)

@@ -33,6 +33,7 @@ const struct option_spec option_table[] = {
         {OPT_USER, "user", 'u', "USER[:GROUP]", IN(RUN), "the image's user to run as (default: what the image says, or root of it)"},
         {OPT_ENTRYPOINT, "entrypoint", 0, "PROGRAM", IN(RUN), "in place of the image's; \"\" for none"},
         {OPT_TIER, "tier", 0, "TIER", IN(RUN), "auto (default), process, container, microvm, vm"},
+        {OPT_MIN_TIER, "min-tier", 0, "TIER", IN(RUN), "run in no weaker tier than this"},
         {OPT_TRUST, "trust", 0, "TRUST", IN(RUN), "who wrote what runs: own, reviewed or unknown (default)"},
         {OPT_WITHOUT, "without", 0, "CONTROL", IN(RUN), "go on knowingly without a control that this host cannot give"},
         {OPT_DRY_RUN, "dry-run", 0, NULL, IN(RUN), "print the plan and do nothing"},

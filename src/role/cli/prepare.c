@@ -62,17 +62,9 @@ static int choose_tier(const struct policy *policy, struct plan *p, struct error
                 p->why_tier = strdup(choice.line);
                 return p->why_tier ? 0 : error_set(e, ENOMEM, "out of memory");
         }
-        p->tier = policy->tier;
-        if (p->tier == (policy->image ? TIER_CONTAINER : TIER_PROCESS))
+        p->tier = policy->tier; /* policy_check has seen that it goes with the image, or with none */
+        if (control_tier_built(p->tier))
                 return 0;
-        if (p->tier == TIER_CONTAINER) {
-                error_set(e, EINVAL, "the container tier needs an image");
-                return error_fix(e, "name one with --image; belljar image ls lists them");
-        }
-        if (p->tier == TIER_PROCESS) {
-                error_set(e, EINVAL, "the process tier runs on this host's own root, not on an image");
-                return error_fix(e, "leave --image or --tier process out");
-        }
         error_set(e, ENOTSUP, "the tier %s is not in this version", tier_name(p->tier));
         return error_fix(e, "use --tier auto; belljar doctor says what each tier would need");
 }
@@ -407,7 +399,8 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
                 error_errno(e, p->landlock_abi, "landlock: its version cannot be read from the kernel");
                 return error_fix(e, "--without=landlock goes on without it");
         }
-        if ((p->image && (r = prepare_image_facts(o, &x, e)) < 0) || (r = host_gather(p, o->policy, mountinfo, &x.host, e)) < 0 ||
+        if ((p->image && (r = prepare_image_facts(&x, e)) < 0) || (r = prepare_volumes(o->policy, &x, e)) < 0 ||
+            (r = host_gather(p, o->policy, mountinfo, &x.host, e)) < 0 ||
             (r = view_plan(p, o->policy, &x.host.view, e)) < 0 || (!p->image && (r = plan_command(o, &x, e)) < 0))
                 return r;
         *ret = x;

@@ -43,4 +43,6 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
  * command is, where it starts and its environment, once the workspace is known. */
 int prepare_image_open(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
 int prepare_image_command(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
-int prepare_image_facts(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
+int prepare_image_facts(struct prepared *x, struct error *e) _must_check_;
+/* What -v shows (prepare-volumes.c). */
+int prepare_volumes(const struct policy *policy, struct prepared *x, struct error *e) _must_check_;

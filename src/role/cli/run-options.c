@@ -128,6 +128,7 @@ static int apply_late(struct run_options *o, const char *cwd, const char *home, 
                 case OPT_VOLUME: r = add_volume(p, value, cwd, home, e); break;
                 case OPT_MODE: r = policy_set_workspace_mode(p, value, e); break;
                 case OPT_TIER: r = policy_set_tier(p, value, e); break;
+                case OPT_MIN_TIER: r = policy_set_min_tier(p, value, e); break;
                 case OPT_TRUST: r = policy_set_trust(p, value, e); break;
                 case OPT_IMAGE: r = policy_set_image(p, value, e); break;
                 case OPT_USER: r = policy_set_user(p, value, e); break;
