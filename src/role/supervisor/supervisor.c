@@ -5,7 +5,6 @@
  * When the command line goes away, its socket ends and the run with it; when the supervisor dies, the kernel kills
  * init (PDEATHSIG), and with init everything in its pid namespace. */
 #include <fcntl.h>
-#include <ftw.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -16,7 +15,6 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,6 +22,7 @@
 #include "base/fd.h"
 #include "model/control.h"
 #include "role/supervisor/confine.h"
+#include "role/supervisor/supervisor.h"
 #include "svc/entry.h"
 #include "svc/ids.h"
 #include "svc/state.h"
@@ -31,11 +30,6 @@
 #include "sys/mount.h"
 #include "sys/process.h"
 
-#define TICK_FIRST_MS 50u
-#define TICK_MAX_MS 250u
-#define DISK_WALK_MS 500u
-/* Where no cgroup bounds the sandbox's memory: the host's last reserve, below which the sandbox ends. */
-#define HOST_RESERVE (192ull << 20)
 /* A run that is over sooner leaves its plan and its end only. */
 #define RECORD_AFTER_MS 50u
 #define INIT_CTL_FD_LANDLOCK 4
@@ -43,33 +37,7 @@
 
 static const char *const namespace_names[7] = {"user", "mnt", "pid", "ipc", "uts", "net", "cgroup"};
 
-struct supervisor {
-        struct supervise *s;
-        const struct plan *plan;
-        int ctl;       /* to launcher and init */
-        int init_pidfd;
-        pid_t init_pid;
-        int sigfd;
-        uint64_t started; /* ms, monotonic */
-        uint64_t paused_at, paused_total;
-        bool paused, running;
-        bool all_gone; /* init said that nothing runs any more */
-        struct init_readback readback;
-        uint64_t record_at; /* when started.json is due; 0: written, or the command does not run */
-        struct run_result result;
-        bool ended;
-        /* sampling */
-        uint64_t shared_at_start; /* the host's, bytes */
-        uint64_t tick_at, tick_ms, last_cpu_ms, idle_since, peak_memory, last_cpu_seen;
-        unsigned peak_processes;
-        /* disk */
-        uint64_t disk_free_at_walk, disk_used_at_walk, disk_walk_at, disk_walk_ms;
-        int disk_pipe;
-        int userns; /* the outer one, where files of other ids than the supervisor's can lie in its directory; else -1 */
-        char namespaces[7][64]; /* "net:[4026531840]", by namespace_names */
-};
-
-static uint64_t now_ms(void) {
+uint64_t supervisor_now(void) {
         struct timespec t;
         clock_gettime(CLOCK_MONOTONIC, &t);
         return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
@@ -79,7 +47,7 @@ static void tell(struct supervisor *x, const struct run_msg *m) {
         (void)!send(x->s->cli, m, sizeof(*m), MSG_NOSIGNAL);
 }
 
-static void end_with(struct supervisor *x, enum run_end end, int status) {
+void supervisor_end(struct supervisor *x, enum run_end end, int status) {
         if (x->ended)
                 return; /* the first reason stands */
         x->ended = true;
@@ -91,10 +59,10 @@ static void fail_start(struct supervisor *x, const struct error *e) {
         struct run_msg m = {.type = RUN_FAILED, .error = *e};
         if (!x->ended)
                 tell(x, &m);
-        end_with(x, END_FAILED, e->errnum);
+        supervisor_end(x, END_FAILED, e->errnum);
 }
 
-static void kill_all(struct supervisor *x) {
+void supervisor_kill(struct supervisor *x) {
         /* The group first: in one step, from outside. Then init, whose namespace goes with it; also what is frozen by
          * v2 dies. */
         if (x->s->cgroup)
@@ -334,7 +302,7 @@ static void on_init(struct supervisor *x) {
                 if (fix)
                         error_fix(&e, "%s", fix);
                 fail_start(x, &e);
-                kill_all(x);
+                supervisor_kill(x);
                 break;
         }
         case INIT_STARTED:
@@ -347,13 +315,13 @@ static void on_init(struct supervisor *x) {
                 struct error ce = {};
                 if (supervisor_confine(x->s, &ce) < 0) {
                         fail_start(x, &ce);
-                        kill_all(x);
+                        supervisor_kill(x);
                         break;
                 }
-                x->record_at = now_ms() + RECORD_AFTER_MS;
+                x->record_at = supervisor_now() + RECORD_AFTER_MS;
                 break;
         case INIT_EXEC_FAILED:
-                end_with(x, END_NOEXEC, m.errnum);
+                supervisor_end(x, END_NOEXEC, m.errnum);
                 break;
         case INIT_STOPPED:
                 out.type = RUN_STOPPED;
@@ -361,7 +329,7 @@ static void on_init(struct supervisor *x) {
                 tell(x, &out);
                 break;
         case INIT_EXITED:
-                end_with(x, END_EXIT, m.status);
+                supervisor_end(x, END_EXIT, m.status);
                 x->all_gone = true;
                 break;
         case INIT_PAUSED:
@@ -401,9 +369,9 @@ static void pause_all(struct supervisor *x, bool on) {
                 tell(x, &answer);
         x->paused = on;
         if (on)
-                x->paused_at = now_ms();
+                x->paused_at = supervisor_now();
         else
-                x->paused_total += now_ms() - x->paused_at;
+                x->paused_total += supervisor_now() - x->paused_at;
 }
 
 static void on_cli(struct supervisor *x) {
@@ -413,8 +381,8 @@ static void on_cli(struct supervisor *x) {
         if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
                 return;
         if (n != sizeof(m)) {
-                end_with(x, END_CALLER, 0);
-                kill_all(x);
+                supervisor_end(x, END_CALLER, 0);
+                supervisor_kill(x);
                 return;
         }
         switch (m.type) {
@@ -431,31 +399,13 @@ static void on_cli(struct supervisor *x) {
                 send_init(x, INIT_CONTINUE, 0);
                 break;
         case RUN_STOP:
-                end_with(x, (enum run_end)m.status, 0);
-                kill_all(x);
+                supervisor_end(x, (enum run_end)m.status, 0);
+                supervisor_kill(x);
                 break;
         }
 }
 
-/* A field of /proc/meminfo, in bytes; `missing` where there is none. */
-static uint64_t host_memory_field(const char *name, uint64_t missing) {
-        _cleanup_free_ char *text = NULL;
-        if (file_read(AT_FDCWD, "/proc/meminfo", 8192, &text, NULL) < 0)
-                return missing;
-        const char *p = strstr(text, name);
-        return p ? strtoull(p + strlen(name), NULL, 10) * 1024 : missing;
-}
-
-static uint64_t walked; /* nftw(3) has no argument for its caller's own */
-
-static int add_blocks(const char *path, const struct stat *st, int type, struct FTW *at) {
-        if (type != FTW_NS)
-                walked += (uint64_t)st->st_blocks * 512 + 256; /* and what a name costs */
-        return 0;
-}
-
-/* A child of the supervisor's takes the rights of the sandbox's root over the sandbox's files. */
-static void become_owner(const struct supervisor *x) {
+void supervisor_own(const struct supervisor *x) {
         if (x->userns >= 0)
                 (void)!setns(x->userns, CLONE_NEWUSER);
 }
@@ -470,122 +420,11 @@ static void remove_root(const struct supervisor *x) {
         }
         pid_t pid = fork();
         if (pid == 0) {
-                become_owner(x);
+                supervisor_own(x);
                 _exit(state_remove_root(x->s->state) < 0);
         }
         while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
                 ;
-}
-
-/* How much the upper layer holds, counted by a child of its own: a tree of hostile shape may take long. A limit that
- * cannot be watched ends the run. */
-static void start_disk_walk(struct supervisor *x) {
-        int p[2] = {-1, -1};
-        pid_t self = getpid(), pid = pipe2(p, O_CLOEXEC) < 0 ? -1 : fork();
-
-        if (pid == 0) {
-                prctl(PR_SET_PDEATHSIG, SIGKILL);
-                if (getppid() != self)
-                        _exit(1);
-                become_owner(x);
-                (void)nftw("upper", add_blocks, 64, FTW_PHYS | FTW_MOUNT);
-                if (x->plan->image)
-                        (void)nftw("root", add_blocks, 64, FTW_PHYS | FTW_MOUNT);
-                uint64_t bytes = walked;
-                (void)!write(p[1], &bytes, sizeof(bytes));
-                _exit(0);
-        }
-        fd_close(p[1]);
-        if (pid < 0) {
-                fd_close(p[0]);
-                end_with(x, END_FAILED, errno);
-                kill_all(x);
-                return;
-        }
-        x->disk_pipe = p[0];
-        x->disk_walk_at = now_ms();
-}
-
-static void on_disk_walk(struct supervisor *x) {
-        uint64_t bytes;
-        ssize_t n = read(x->disk_pipe, &bytes, sizeof(bytes));
-
-        fd_close(TAKE_FD(x->disk_pipe));
-        while (waitpid(-1, NULL, WNOHANG) > 0)
-                ; /* the walker; init is waited for by its pidfd */
-        if (n != sizeof(bytes))
-                return;
-        x->disk_used_at_walk = bytes;
-        x->disk_walk_ms = now_ms() - x->disk_walk_at;
-        if (bytes > x->plan->limits.want.disk.value) {
-                end_with(x, END_DISK, 0);
-                kill_all(x);
-        }
-}
-
-/* The free space of the file system is cheap to ask for: when it fell by as much as the sandbox has left of its limit,
- * the upper layer is counted. Others may free meanwhile what the sandbox takes, so that it is counted now and then
- * in any case, as often as a twentieth of the time allows. */
-static void sample_disk(struct supervisor *x, bool busy) {
-        struct statfs fs;
-        uint64_t limit = x->plan->limits.want.disk.value, now = now_ms();
-
-        if (x->plan->limits.disk != MEANS_SAMPLING || x->disk_pipe >= 0 || fstatfs(x->s->state->dir, &fs) < 0)
-                return;
-        uint64_t left = (uint64_t)fs.f_bfree * (uint64_t)fs.f_bsize;
-        uint64_t room = limit > x->disk_used_at_walk ? limit - x->disk_used_at_walk : 0;
-        if (x->disk_free_at_walk == 0 || left > x->disk_free_at_walk)
-                x->disk_free_at_walk = left;
-        bool fell = x->disk_free_at_walk - left > room;
-        bool due = busy && now - x->disk_walk_at > MAX(DISK_WALK_MS, 20 * x->disk_walk_ms);
-        if (fell || due) {
-                x->disk_free_at_walk = left;
-                start_disk_walk(x);
-        }
-}
-
-static void tick(struct supervisor *x) {
-        const struct plan_limits *l = &x->plan->limits;
-        struct process_usage u = {};
-        uint64_t now = now_ms(), cpu = 0;
-
-        if (l->memory == MEANS_SAMPLING || l->idle == MEANS_TIMER || l->disk == MEANS_SAMPLING) {
-                if (!process_tree_usage(x->init_pid, &u)) {
-                        cpu = u.cpu_ms;
-                        x->peak_memory = MAX(x->peak_memory, u.resident);
-                        x->peak_processes = MAX(x->peak_processes, u.processes);
-                }
-        }
-        if (l->memory == MEANS_SAMPLING) {
-                /* What lies in memory that no process has mapped (memfd, tmpfs, System V segments) is seen only in the
-                 * host's total: a growth beyond the user's own limit, while the sandbox is busy, counts as its. */
-                uint64_t shared = l->want.memory.origin == LIMIT_USER ? host_memory_field("Shmem:", 0) : 0;
-                bool grown = cpu != x->last_cpu_ms && shared > x->shared_at_start + l->want.memory.value;
-                if (u.resident > l->want.memory.value || grown) {
-                        end_with(x, END_MEMORY, 0);
-                        kill_all(x);
-                } else if (host_memory_field("MemAvailable:", UINT64_MAX) < HOST_RESERVE) {
-                        end_with(x, END_HOST, 0);
-                        kill_all(x);
-                }
-        }
-        sample_disk(x, cpu != x->last_cpu_ms);
-        if (l->idle == MEANS_TIMER && !x->paused) {
-                if (cpu != x->last_cpu_ms || x->idle_since == 0)
-                        x->idle_since = now;
-                else if (now - x->idle_since >= l->want.idle.value) {
-                        end_with(x, END_IDLE, 0);
-                        kill_all(x);
-                }
-        }
-        /* A sandbox that does nothing is looked at less often. */
-        x->tick_ms = cpu != x->last_cpu_ms ? TICK_FIRST_MS : MIN(x->tick_ms * 2, TICK_MAX_MS);
-        x->last_cpu_ms = cpu;
-        x->tick_at = now + x->tick_ms;
-}
-
-static bool needs_ticks(const struct plan *p) {
-        return p->limits.memory == MEANS_SAMPLING || p->limits.disk == MEANS_SAMPLING || p->limits.idle == MEANS_TIMER;
 }
 
 static int next_timeout(struct supervisor *x, bool ticks) {
@@ -601,34 +440,31 @@ static int next_timeout(struct supervisor *x, bool ticks) {
                 at = MIN(at, x->record_at);
         if (at == UINT64_MAX)
                 return -1;
-        now = now_ms();
+        now = supervisor_now();
         return at <= now ? 0 : (int)MIN(at - now, 1u << 30);
 }
 
 static void on_time(struct supervisor *x, bool ticks) {
-        uint64_t now = now_ms();
+        uint64_t now = supervisor_now();
 
         if (x->ended) {
-                kill_all(x);
+                supervisor_kill(x);
                 return;
         }
         if (x->record_at && now >= x->record_at)
                 write_started(x);
         if (x->plan->limits.time == MEANS_TIMER && !x->paused &&
             now >= x->started + x->paused_total + x->plan->limits.want.time.value) {
-                end_with(x, END_TIME, 0);
-                kill_all(x);
+                supervisor_end(x, END_TIME, 0);
+                supervisor_kill(x);
         } else if (ticks && now >= x->tick_at)
-                tick(x);
+                sample_tick(x);
 }
 
 static void loop(struct supervisor *x) {
-        bool ticks = needs_ticks(x->plan);
+        bool ticks = sample_needed(x->plan);
 
-        if (x->plan->limits.memory == MEANS_SAMPLING && x->plan->limits.want.memory.origin == LIMIT_USER)
-                x->shared_at_start = host_memory_field("Shmem:", UINT64_MAX / 2);
-        x->tick_ms = TICK_FIRST_MS;
-        x->tick_at = x->started + TICK_FIRST_MS;
+        sample_begin(x);
         for (;;) {
                 struct pollfd p[] = {
                         {.fd = x->init_pidfd, .events = POLLIN},
@@ -639,8 +475,8 @@ static void loop(struct supervisor *x) {
                 };
                 int n = poll(p, ELEMENTSOF(p), next_timeout(x, ticks));
                 if (n < 0 && errno != EINTR) {
-                        end_with(x, END_FAILED, errno);
-                        kill_all(x);
+                        supervisor_end(x, END_FAILED, errno);
+                        supervisor_kill(x);
                         break;
                 }
                 if (p[1].revents && x->ctl >= 0)
@@ -657,11 +493,11 @@ static void loop(struct supervisor *x) {
                 if (p[3].revents) {
                         struct signalfd_siginfo info;
                         (void)!read(x->sigfd, &info, sizeof(info));
-                        end_with(x, END_CALLER, SIGTERM);
-                        kill_all(x);
+                        supervisor_end(x, END_CALLER, SIGTERM);
+                        supervisor_kill(x);
                 }
                 if (x->disk_pipe >= 0 && p[4].revents)
-                        on_disk_walk(x);
+                        sample_on_disk_walk(x);
                 on_time(x, ticks);
                 if (x->ended && x->result.end == END_CALLER && p[2].revents & POLLHUP)
                         x->s->cli = -1; /* gone: not polled again */
@@ -692,14 +528,14 @@ static void fill_result(struct supervisor *x) {
         struct rusage ru;
 
         if (!x->ended) /* init was killed from outside, or by the kernel */
-                end_with(x, x->running ? END_LOST : END_FAILED, 0);
+                supervisor_end(x, x->running ? END_LOST : END_FAILED, 0);
         if (x->s->cgroup) {
                 cgroup_stats(x->s->cgroup, &cs);
                 if (cs.oom_kills && (x->result.end == END_EXIT || x->result.end == END_LOST))
                         x->result.end = END_MEMORY;
         }
         getrusage(RUSAGE_CHILDREN, &ru);
-        x->result.wall_ms = now_ms() - x->started;
+        x->result.wall_ms = supervisor_now() - x->started;
         x->result.cpu_ms = cs.cpu_ms ? cs.cpu_ms
                                      : (uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000 +
                                                (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1000;
@@ -765,7 +601,7 @@ void supervisor_main(struct supervise *s) {
         sigaddset(&mask, SIGPIPE);
         sigprocmask(SIG_BLOCK, &mask, NULL);
         sigdelset(&mask, SIGPIPE);
-        x.started = now_ms();
+        x.started = supervisor_now();
         if (fchdir(s->state->dir) < 0)
                 r = error_errno(&e, errno, "the sandbox's directory cannot be entered");
         else
@@ -775,7 +611,7 @@ void supervisor_main(struct supervise *s) {
         x.sigfd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
         if (r < 0) {
                 fail_start(&x, &e);
-                kill_all(&x);
+                supervisor_kill(&x);
         }
         if (x.init_pid > 0)
                 loop(&x);

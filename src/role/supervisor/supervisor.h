@@ -1,0 +1,46 @@
+/* What the supervisor's files share. */
+#pragma once
+
+#include "svc/entry.h"
+
+struct supervisor {
+        struct supervise *s;
+        const struct plan *plan;
+        int ctl;       /* to launcher and init */
+        int init_pidfd;
+        pid_t init_pid;
+        int sigfd;
+        uint64_t started; /* ms, monotonic */
+        uint64_t paused_at, paused_total;
+        bool paused, running;
+        bool all_gone; /* init said that nothing runs any more */
+        struct init_readback readback;
+        uint64_t record_at; /* when started.json is due; 0: written, or the command does not run */
+        struct run_result result;
+        bool ended;
+        /* sampling */
+        uint64_t shared_at_start; /* the host's, bytes */
+        uint64_t tick_at, tick_ms, last_cpu_ms, idle_since, peak_memory, last_cpu_seen;
+        unsigned peak_processes;
+        /* disk */
+        uint64_t disk_free_at_walk, disk_used_at_walk, disk_walk_at, disk_walk_ms;
+        int disk_pipe;
+        int userns; /* the outer one, where files of other ids than the supervisor's can lie in its directory; else -1 */
+        char namespaces[7][64]; /* "net:[4026531840]", by namespace_names */
+};
+
+/* ms, monotonic */
+uint64_t supervisor_now(void);
+/* The run has ended, and why; the first reason stands. */
+void supervisor_end(struct supervisor *x, enum run_end end, int status);
+/* Kills everything in the sandbox. */
+void supervisor_kill(struct supervisor *x);
+/* A child of the supervisor's takes the rights of the sandbox's root over the sandbox's files. */
+void supervisor_own(const struct supervisor *x);
+
+/* Sampling (sample.c): whether this run needs it; before the first; the next one; and what the child that counts the layers
+ * has found, when disk_pipe is readable. */
+bool sample_needed(const struct plan *p);
+void sample_begin(struct supervisor *x);
+void sample_tick(struct supervisor *x);
+void sample_on_disk_walk(struct supervisor *x);
