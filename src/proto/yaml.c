@@ -1,5 +1,5 @@
-/* The strict YAML tree; see yaml.h. The text is looked over once before libyaml sees it, so that what the parser
- * reads and what an editor shows have the same characters and the same lines. */
+/* The YAML tree, strict and lenient; see yaml.h. The text is looked over once before libyaml sees it, so that what the
+ * parser reads and what an editor shows have the same characters and the same lines. */
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -7,6 +7,8 @@
 #include <yaml.h>
 
 #include "base/utf8.h"
+#include "proto/jsonc.h"
+#include "proto/yaml-lenient.h"
 #include "proto/yaml.h"
 
 struct reader {
@@ -16,6 +18,7 @@ struct reader {
         size_t at_byte, at_index; /* the same place, in bytes and in libyaml's characters */
         size_t n_nodes;
         struct yaml_error *e;
+        struct yaml_lenient *lenient; /* NULL: strict */
 };
 
 static int fail(struct yaml_error *e, int errnum, size_t line, size_t column, const char *fmt, ...) _printf_(5, 6);
@@ -39,7 +42,7 @@ static bool is_control(uint32_t cp) { return cp < 0x20 || (cp >= 0x7f && cp < 0x
 /* Turns the reading direction round: what a person sees is not what is parsed (CVE-2021-42574). */
 static bool is_bidi(uint32_t cp) { return (cp >= 0x202a && cp <= 0x202e) || (cp >= 0x2066 && cp <= 0x2069); }
 
-static int check_text(const char *text, size_t len, struct yaml_error *e) {
+static int check_text(const char *text, size_t len, bool lenient, struct yaml_error *e) {
         size_t line = 1, column = 1;
 
         for (size_t i = 0, n; i < len; i += n, column++) {
@@ -58,7 +61,7 @@ static int check_text(const char *text, size_t len, struct yaml_error *e) {
                         return fail(e, EINVAL, line, column, "the line break U+%04X, which editors do not show as one", cp);
                 else if (cp != '\t' && is_control(cp))
                         return fail(e, EINVAL, line, column, "the control character U+%04X", cp);
-                else if (is_bidi(cp) || cp == 0xfeff)
+                else if (!lenient && (is_bidi(cp) || cp == 0xfeff))
                         return fail(e, EINVAL, line, column, "the invisible character U+%04X (if it is meant, write it as an escape)",
                                     cp);
                 else if (cp == 0xfffe || cp == 0xffff)
@@ -130,8 +133,9 @@ static int next_event(struct reader *r, yaml_event_t *ret) {
 }
 
 static int node_new(struct reader *r, yaml_mark_t mark, struct yaml_node **ret) {
-        if (++r->n_nodes > YAML_NODES_MAX)
-                return fail(r->e, E2BIG, mark.line + 1, mark.column + 1, "more than %u keys and values", YAML_NODES_MAX);
+        size_t max = r->lenient ? YAML_LENIENT_NODES_MAX : YAML_NODES_MAX;
+        if (++r->n_nodes > max)
+                return fail(r->e, E2BIG, mark.line + 1, mark.column + 1, "more than %zu keys and values", max);
         struct yaml_node *n = calloc(1, sizeof(*n));
         if (!n)
                 return fail(r->e, ENOMEM, mark.line + 1, mark.column + 1, "out of memory");
@@ -169,7 +173,7 @@ static int read_scalar(struct reader *r, const yaml_event_t *ev, struct yaml_nod
                 break;
         default:
                 n->style = YAML_STYLE_PLAIN;
-                if (ev->start_mark.line != ev->end_mark.line)
+                if (!r->lenient && ev->start_mark.line != ev->end_mark.line)
                         return fail_at(r, ev->start_mark,
                                        "a value without quotes goes on in the next line: is a dash, a comma or a colon missing?");
         }
@@ -178,9 +182,11 @@ static int read_scalar(struct reader *r, const yaml_event_t *ev, struct yaml_nod
                 k = utf8_decode(s + i, len - i, &cp);
                 if (k == 0)
                         return fail_at(r, ev->start_mark, "an escape gives text that is not UTF-8");
-                if (cp != '\n' && cp != '\t' && is_control(cp))
+                if (cp != '\n' && cp != '\t' && is_control(cp) && (!r->lenient || cp == 0))
                         return fail_at(r, ev->start_mark, "an escape gives the control character U+%04X", cp);
         }
+        if (r->lenient && (r->lenient->text += len) > YAML_LENIENT_TEXT_MAX)
+                return fail(r->e, E2BIG, n->line, n->column, "more than %u bytes of text", YAML_LENIENT_TEXT_MAX);
         n->text = malloc(len + 1);
         if (!n->text)
                 return fail(r->e, ENOMEM, n->line, n->column, "out of memory");
@@ -211,7 +217,7 @@ static int key_compare(const void *a, const void *b) {
 }
 
 /* Sorted, so that a mapping with thousands of keys does not take a square of comparisons. */
-static int check_duplicates(struct reader *r, const struct yaml_node *map) {
+static int check_duplicates(struct reader *r, struct yaml_node *map) {
         _cleanup_free_ struct yaml_node **keys = NULL;
         const struct yaml_node *bad = NULL, *before = NULL;
         size_t n = 0;
@@ -240,6 +246,17 @@ static int check_duplicates(struct reader *r, const struct yaml_node *map) {
 
 static int read_value(struct reader *r, const yaml_event_t *ev, unsigned depth, struct yaml_node **ret);
 
+/* The place and the words for what yaml-lenient.c refused. */
+static int lenient(struct reader *r, int q, size_t line, size_t column) {
+        switch (q) {
+        case -EINVAL: return fail(r->e, EINVAL, line, column, "<< merges mappings, and this is none");
+        case -ENOENT: return fail(r->e, EINVAL, line, column, "an alias of nothing that stands before it");
+        case -E2BIG: return fail(r->e, E2BIG, line, column, "aliases that grow beyond what is read");
+        case -ENOMEM: return fail(r->e, ENOMEM, line, column, "out of memory");
+        default: return q;
+        }
+}
+
 static int read_children(struct reader *r, struct yaml_node *n, yaml_event_type_t end, unsigned depth) {
         struct yaml_node **tail = &n->first;
 
@@ -258,7 +275,9 @@ static int read_children(struct reader *r, struct yaml_node *n, yaml_event_type_
                 n->n++;
                 if (n->kind == YAML_KIND_MAPPING) {
                         _cleanup_(yaml_event_delete) yaml_event_t value = {};
-                        q = check_key(r, *tail);
+                        if (r->lenient && (*tail)->kind != YAML_KIND_SCALAR) /* an alias */
+                                return fail_at(r, ev.start_mark, "a key must be a word, not a list or a mapping");
+                        q = r->lenient ? 0 : check_key(r, *tail);
                         if (q < 0)
                                 return q;
                         q = next_event(r, &value);
@@ -270,7 +289,9 @@ static int read_children(struct reader *r, struct yaml_node *n, yaml_event_type_
                 }
                 tail = &(*tail)->next;
         }
-        return n->kind == YAML_KIND_MAPPING ? check_duplicates(r, n) : 0;
+        if (n->kind != YAML_KIND_MAPPING)
+                return 0;
+        return r->lenient ? lenient(r, yaml_lenient_merge(r->lenient, &r->n_nodes, n), n->line, n->column) : check_duplicates(r, n);
 }
 
 /* depth: how many mappings and sequences are around this one. */
@@ -281,7 +302,10 @@ static int read_value(struct reader *r, const yaml_event_t *ev, unsigned depth, 
 
         switch (ev->type) {
         case YAML_ALIAS_EVENT:
-                return fail_at(r, ev->start_mark, ALIAS_MSG);
+                if (!r->lenient)
+                        return fail_at(r, ev->start_mark, ALIAS_MSG);
+                return lenient(r, yaml_lenient_alias(r->lenient, &r->n_nodes, (const char *)ev->data.alias.anchor, depth, ret),
+                               ev->start_mark.line + 1, ev->start_mark.column + 1);
         case YAML_SCALAR_EVENT:
                 anchor = ev->data.scalar.anchor;
                 tag = ev->data.scalar.tag;
@@ -297,10 +321,10 @@ static int read_value(struct reader *r, const yaml_event_t *ev, unsigned depth, 
         default:
                 return fail_at(r, ev->start_mark, "not a value");
         }
-        if (anchor)
+        if (anchor && !r->lenient)
                 return fail_at(r, ev->start_mark, ANCHOR_MSG);
         /* libyaml drops the tag "!" from its event: the text still has it. */
-        if (tag || byte_at(r, ev->start_mark) == '!')
+        if (!r->lenient && (tag || byte_at(r, ev->start_mark) == '!'))
                 return fail_at(r, ev->start_mark, TAG_MSG);
 
         q = node_new(r, ev->start_mark, &n);
@@ -308,8 +332,9 @@ static int read_value(struct reader *r, const yaml_event_t *ev, unsigned depth, 
                 return q;
         if (ev->type == YAML_SCALAR_EVENT)
                 q = read_scalar(r, ev, n);
-        else if (depth >= YAML_DEPTH_MAX)
-                q = fail(r->e, E2BIG, n->line, n->column, "more than %u levels deep", YAML_DEPTH_MAX);
+        else if (depth >= (r->lenient ? YAML_LENIENT_DEPTH_MAX : YAML_DEPTH_MAX))
+                q = fail(r->e, E2BIG, n->line, n->column, "more than %u levels deep",
+                         r->lenient ? YAML_LENIENT_DEPTH_MAX : YAML_DEPTH_MAX);
         else if (ev->type == YAML_SEQUENCE_START_EVENT) {
                 n->kind = YAML_KIND_SEQUENCE; /* NOLINT(clang-analyzer-core.NullDereference): set where no error was returned */
                 q = read_children(r, n, YAML_SEQUENCE_END_EVENT, depth + 1);
@@ -319,6 +344,11 @@ static int read_value(struct reader *r, const yaml_event_t *ev, unsigned depth, 
         }
         if (q < 0)
                 return q;
+        if (anchor && r->lenient) {
+                q = lenient(r, yaml_lenient_anchor(r->lenient, (const char *)anchor, n), n->line, n->column);
+                if (q < 0)
+                        return q;
+        }
         *ret = TAKE_PTR(n);
         return 0;
 }
@@ -368,26 +398,85 @@ static int read_document(struct reader *r, struct yaml_node **ret) {
         return 0;
 }
 
+/* Looks the text over and gives it to libyaml and then to `fn`. */
+static int read_text(struct reader *r, const char *text, size_t len, int (*fn)(struct reader *, struct yaml_node **),
+                     struct yaml_node **ret) {
+        /* The byte order mark that some editors put in front; it is no character of the text. */
+        if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
+                text += 3, len -= 3;
+        int q = check_text(text, len, r->lenient != NULL, r->e);
+        if (q < 0)
+                return q;
+        r->text = text;
+        r->len = len;
+        if (!yaml_parser_initialize(&r->parser))
+                return fail(r->e, ENOMEM, 1, 1, "out of memory");
+        yaml_parser_set_encoding(&r->parser, YAML_UTF8_ENCODING);
+        yaml_parser_set_input_string(&r->parser, (const unsigned char *)text, len);
+        q = fn(r, ret);
+        yaml_parser_delete(&r->parser);
+        return q;
+}
+
 int yaml_read(const char *text, size_t len, struct yaml_node **ret, struct yaml_error *e) {
         struct reader r = {.e = e};
 
         if (len > YAML_INPUT_MAX)
                 return fail(e, E2BIG, 1, 1, "%zu bytes: more than the %u that are read", len, YAML_INPUT_MAX);
-        /* The byte order mark that some editors put in front; it is no character of the text. */
-        if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
-                text += 3, len -= 3;
-        int q = check_text(text, len, e);
+        return read_text(&r, text, len, read_document, ret);
+}
+
+static int read_documents(struct reader *r, struct yaml_node **ret) {
+        _cleanup_yaml_ struct yaml_node *all = NULL;
+        struct yaml_node **tail;
+
+        int q = node_new(r, (yaml_mark_t){}, &all);
         if (q < 0)
                 return q;
-        r.text = text;
-        r.len = len;
-        if (!yaml_parser_initialize(&r.parser))
-                return fail(e, ENOMEM, 1, 1, "out of memory");
-        yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
-        yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, len);
-        q = read_document(&r, ret);
-        yaml_parser_delete(&r.parser);
-        return q;
+        all->kind = YAML_KIND_SEQUENCE; /* NOLINT(clang-analyzer-core.NullDereference): set where no error was returned */
+        tail = &all->first;
+        for (;;) {
+                _cleanup_(yaml_event_delete) yaml_event_t ev = {};
+                q = next_event(r, &ev);
+                if (q < 0)
+                        return q;
+                if (ev.type == YAML_STREAM_END_EVENT)
+                        break;
+                if (ev.type == YAML_DOCUMENT_START_EVENT)
+                        yaml_lenient_forget(r->lenient); /* anchors hold within their document */
+                if (ev.type == YAML_STREAM_START_EVENT || ev.type == YAML_DOCUMENT_START_EVENT ||
+                    ev.type == YAML_DOCUMENT_END_EVENT)
+                        continue;
+                q = read_value(r, &ev, 0, tail);
+                if (q < 0)
+                        return q;
+                if (yaml_is_null(*tail)) {
+                        yaml_node_free(TAKE_PTR(*tail));
+                        continue;
+                }
+                tail = &(*tail)->next;
+                all->n++;
+        }
+        *ret = TAKE_PTR(all);
+        return 0;
+}
+
+int yaml_read_lenient(const char *text, size_t len, struct yaml_node **ret, struct yaml_error *e) {
+        _cleanup_(yaml_lenient_forget) struct yaml_lenient lenient_state = {};
+        struct reader r = {.e = e, .lenient = &lenient_state};
+        _cleanup_free_ char *plain = NULL;
+        size_t plain_len = 0;
+
+        if (len > YAML_LENIENT_INPUT_MAX)
+                return fail(e, E2BIG, 1, 1, "%zu bytes: more than the %u that are read", len, YAML_LENIENT_INPUT_MAX);
+        if (jsonc_likely(text, len)) {
+                int q = jsonc_to_yaml(text, len, &plain, &plain_len);
+                if (q < 0)
+                        return fail(e, ENOMEM, 1, 1, "out of memory");
+                text = plain;
+                len = plain_len;
+        }
+        return read_text(&r, text, len, read_documents, ret);
 }
 
 bool yaml_is_null(const struct yaml_node *n) {

@@ -39,6 +39,18 @@ struct yaml_error {
 /* Reads text into a tree that the caller frees. Empty input is an empty mapping. -EINVAL (not what is accepted),
  * -E2BIG (over a cap), -ENOMEM; *e, which may be NULL, is filled for all of them. */
 int yaml_read(const char *text, size_t len, struct yaml_node **ret, struct yaml_error *e) _must_check_;
+/* The lenient reader, for files that others wrote and that Belljar only looks at, never obeys (model/assess.h): also
+ * JSON, with comments (JSONC). Gives a sequence with one item a document; empty documents are left out. Differences:
+ * an alias becomes a copy of what it names, with the lines of the original; "<<" merges; tags are ignored; of doubled
+ * keys the last counts; plain values may go on over lines, escapes may give control characters (but NUL), and
+ * characters that deceive the eye are taken. Copies count towards the caps, so that aliases of aliases are bounded. */
+#define YAML_LENIENT_INPUT_MAX (4u << 20) /* bytes */
+#define YAML_LENIENT_NODES_MAX 200000u
+#define YAML_LENIENT_DEPTH_MAX 64u
+#define YAML_LENIENT_TEXT_MAX (16u << 20) /* bytes of all scalars together, copies among them */
+#define YAML_LENIENT_ANCHORS_MAX 2000u
+int yaml_read_lenient(const char *text, size_t len, struct yaml_node **ret, struct yaml_error *e) _must_check_;
+
 void yaml_node_free(struct yaml_node *n);
 static inline void yaml_node_freep(struct yaml_node **n) { yaml_node_free(*n); }
 #define _cleanup_yaml_ _cleanup_(yaml_node_freep)
