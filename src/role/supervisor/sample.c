@@ -97,8 +97,10 @@ static void sample_disk(struct supervisor *x, bool busy) {
         if (x->disk_free_at_walk == 0 || left > x->disk_free_at_walk)
                 x->disk_free_at_walk = left;
         bool fell = x->disk_free_at_walk - left > room;
-        bool due = busy && now - x->disk_walk_at > MAX(DISK_WALK_MS, 20 * x->disk_walk_ms);
+        x->disk_unseen |= busy; /* also what it wrote just before it fell idle is counted, once */
+        bool due = x->disk_unseen && now - x->disk_walk_at > MAX(DISK_WALK_MS, 20 * x->disk_walk_ms);
         if (fell || due) {
+                x->disk_unseen = false;
                 x->disk_free_at_walk = left;
                 start_disk_walk(x);
         }

@@ -24,6 +24,7 @@ struct supervisor {
         unsigned peak_processes;
         /* disk */
         uint64_t disk_free_at_walk, disk_used_at_walk, disk_walk_at, disk_walk_ms;
+        bool disk_unseen; /* it was busy since the last walk */
         int disk_pipe;
         int userns; /* the outer one, where files of other ids than the supervisor's can lie in its directory; else -1 */
         char namespaces[7][64]; /* "net:[4026531840]", by namespace_names */
