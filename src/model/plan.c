@@ -161,8 +161,11 @@ char *plan_format(const struct plan *p) {
                 strbuf_printf(&b, "workspace  %s%s%s (%s)\n", v ? v : "?", i ? " at " : "", i ? i : "",
                               workspace_mode_name(p->mode));
         }
-        strbuf_printf(&b, "user       %u:%u inside, %u:%u on the host\n", (unsigned)p->ids.inner_uid,
+        strbuf_printf(&b, "user       %u:%u inside, %u:%u on the host", (unsigned)p->ids.inner_uid,
                       (unsigned)p->ids.inner_gid, (unsigned)p->ids.host_uid, (unsigned)p->ids.host_gid);
+        if (p->ids.n_groups > 1)
+                strbuf_printf(&b, ", with %zu more groups", p->ids.n_groups - 1);
+        strbuf_puts(&b, "\n");
         strbuf_puts(&b, "network    none\n");
         for (size_t i = 0; i < n; i++) {
                 char v[40];

@@ -58,12 +58,15 @@ struct plan_rule {
         unsigned use; /* enum tree_use */
 };
 
+#define PLAN_GROUPS_MAX 33u
 struct plan_ids {
         bool root;          /* run by host uid 0: a range of ids of its own, init under another one than the payload */
         bool subids;        /* an image, run by a user with a range in subuid(5): the maps are written by newuidmap(1) */
         uid_t uid_base;     /* root: host id of the sandbox's id 0; else unused */
         uid_t outer_uid, outer_gid; /* of the payload, in the outer namespace */
         uid_t inner_uid, inner_gid; /* as it sees itself */
+        gid_t outer_groups[PLAN_GROUPS_MAX]; /* an image: its supplementary groups, in the outer namespace; its own is the first */
+        size_t n_groups;
         uid_t init_uid;     /* of init, in the outer namespace */
         uid_t view_uid;     /* who owns what the launcher makes in the view, in the outer namespace: an image's root */
         uid_t host_uid, host_gid; /* of the payload, on the host */

@@ -9,6 +9,7 @@ enum {
         INIT_MAX_PATH = 4096,
         INIT_MAX_MAP = 512, /* text of a uid_map or gid_map */
         INIT_N_RLIMITS = 16,
+        INIT_MAX_GROUPS = 33,
 };
 
 /* What the supervisor sends to init, once, before anything else. */
@@ -17,6 +18,8 @@ struct init_config {
         int32_t tty_fd;      /* terminal of the sandbox's own devpts; -1: none */
         uint32_t landlock_abi;
         uint32_t uid, gid;      /* of the payload, in the outer user namespace */
+        uint32_t n_groups;      /* supplementary ones, as setgroups(2) takes them */
+        uint32_t groups[INIT_MAX_GROUPS];
         uint32_t set_ids;       /* 1: change to uid and gid first (run by root) */
         uint32_t setgroups_deny;/* 1: the inner maps are written by the payload itself (single id) */
         uint32_t umask;

@@ -118,10 +118,33 @@ static char *outer_map_of_subids(const struct ids *have, uid_t own, uid_t first)
         return str_printf("0 %u 1\n1 %u 1\n2 %u %u\n", first + have->n - 2, own, first, have->n - 2);
 }
 
-int plan_ids_of_image(struct plan *p, const struct ids *have, uid_t uid, gid_t gid, uid_t owner, gid_t owner_gid,
+/* As docker and podman have it, the user's own group is the first: a file that denies it something by its group's mode denies
+ * it also after a program changed its gid (CVE-2022-36109). */
+static int plan_groups(struct plan *p, const struct image_user *user, uint32_t n, struct error *e) {
+        struct plan_ids *ids = &p->ids;
+        bool left_out = user->groups_left_out;
+        int r;
+
+        if (ids->single)
+                return 0; /* the kernel lets nobody set groups there */
+        ids->outer_groups[ids->n_groups++] = OUTER(user->gid);
+        for (size_t i = 0; i < user->n_groups && ids->n_groups < PLAN_GROUPS_MAX; i++)
+                if (user->groups[i] >= n)
+                        left_out = true;
+                else if (user->groups[i] != user->gid)
+                        ids->outer_groups[ids->n_groups++] = OUTER(user->groups[i]);
+        r = left_out ? strlist_addf(&p->notes, "the command has not all groups of its user: at most %u, with numbers up to %u",
+                                    IMAGE_GROUPS_MAX, n - 1) : 0;
+        return r < 0 ? error_errno(e, r, "a note cannot be kept") : 0;
+}
+
+int plan_ids_of_image(struct plan *p, const struct ids *have, const struct image_user *user, uid_t owner, gid_t owner_gid,
                       int *ret_lock, struct error *e) {
         struct plan_ids *ids = &p->ids;
+        uid_t uid = user->uid;
+        gid_t gid = user->gid;
         uint32_t n = have->kind == IDS_ONE ? 1 : have->n - 1; /* ids inside */
+        int r;
 
         *ret_lock = -1;
         if (have->kind != IDS_ONE && (uid >= n || gid >= n)) {
@@ -151,8 +174,7 @@ int plan_ids_of_image(struct plan *p, const struct ids *have, uid_t uid, gid_t g
                 break;
         case IDS_RANGE: {
                 uid_t base;
-                int r = take_range(&base, ret_lock, e);
-                if (r < 0)
+                if ((r = take_range(&base, ret_lock, e)) < 0)
                         return r;
                 ids->root = true;
                 ids->uid_base = base;
@@ -173,5 +195,7 @@ int plan_ids_of_image(struct plan *p, const struct ids *have, uid_t uid, gid_t g
                 ids->inner_uid_map = ids->subids ? str_printf("0 1 1\n1 2 %u\n", n - 1) : str_printf("0 1 %u\n", n);
                 ids->inner_gid_map = ids->inner_uid_map ? strdup(ids->inner_uid_map) : NULL;
         }
+        if ((r = plan_groups(p, user, n, e)) < 0)
+                return r;
         return check_maps(ids, e);
 }

@@ -5,9 +5,11 @@
 #include "base/error.h"
 #include "model/plan.h"
 #include "svc/ids.h"
+#include "svc/image-user.h"
 
 /* On the host's own root: one id. owner: of the workspace, which is shown as the command's. */
 int plan_ids_of_host(struct plan *p, uid_t owner, gid_t owner_gid, int *ret_lock, struct error *e) _must_check_;
-/* On an image's root: the ids that `have` offers; the command runs as uid and gid of the image. */
-int plan_ids_of_image(struct plan *p, const struct ids *have, uid_t uid, gid_t gid, uid_t owner, gid_t owner_gid,
+/* On an image's root: the ids that `have` offers; the command runs as `user` of the image. Groups of the user's that have no
+ * id here are left out, with a note: fewer groups are fewer rights. */
+int plan_ids_of_image(struct plan *p, const struct ids *have, const struct image_user *user, uid_t owner, gid_t owner_gid,
                       int *ret_lock, struct error *e) _must_check_;

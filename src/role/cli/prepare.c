@@ -385,7 +385,7 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
             (r = check_own_programs(p, e)) < 0)
                 return r;
         if (p->image)
-                r = plan_ids_of_image(p, &x.ids, x.user.uid, x.user.gid, st.st_uid, st.st_gid, &x.id_lock, e);
+                r = plan_ids_of_image(p, &x.ids, &x.user, st.st_uid, st.st_gid, &x.id_lock, e);
         else
                 r = plan_ids_of_host(p, st.st_uid, st.st_gid, &x.id_lock, e);
         if (r < 0 || (r = p->image ? prepare_image_command(o, &x, e) : plan_cwd(o, &x, e)) < 0 ||

@@ -249,7 +249,7 @@ static void payload(char **argv, char **envp, const int up[2], const int down[2]
         } else
                 sc(__NR_setsid);
         if (config.set_ids) {
-                if ((r = sc(__NR_setgroups, 0, 0)) < 0 ||
+                if ((r = sc(__NR_setgroups, config.n_groups, config.groups)) < 0 ||
                     (r = sc(__NR_setresgid, config.gid, config.gid, config.gid)) < 0 ||
                     (r = sc(__NR_setresuid, config.uid, config.uid, config.uid)) < 0)
                         fail("the sandbox's user cannot be taken", r);

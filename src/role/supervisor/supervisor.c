@@ -124,6 +124,8 @@ static void fill_config(const struct supervisor *x, struct init_config *c) {
                 .capabilities = p->capabilities,
                 .writes_through = plan_writes_through(p),
         };
+        for (size_t i = 0; i < p->ids.n_groups && i < INIT_MAX_GROUPS; i++)
+                c->groups[c->n_groups++] = p->ids.outer_groups[i];
         snprintf(c->uid_map, sizeof(c->uid_map), "%s", p->ids.inner_uid_map);
         snprintf(c->gid_map, sizeof(c->gid_map), "%s", p->ids.inner_gid_map);
         snprintf(c->cwd, sizeof(c->cwd), "%s", p->cwd);
