@@ -153,6 +153,13 @@ int strlist_addf(struct strlist *l, const char *fmt, ...) {
         return strlist_take(l, n < 0 ? NULL : s);
 }
 
+static int by_bytes(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+void strlist_sort(struct strlist *l) {
+        if (l->n > 1)
+                qsort(l->items, l->n, sizeof(*l->items), by_bytes);
+}
+
 bool strlist_has(const struct strlist *l, const char *s) {
         for (size_t i = 0; i < l->n; i++)
                 if (streq(l->items[i], s))

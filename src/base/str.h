@@ -48,6 +48,7 @@ void strlist_clear(struct strlist *l);
 int strlist_add(struct strlist *l, const char *s) _must_check_;
 int strlist_addf(struct strlist *l, const char *fmt, ...) _printf_(2, 3) _must_check_;
 bool strlist_has(const struct strlist *l, const char *s);
+void strlist_sort(struct strlist *l); /* by bytes */
 #define _cleanup_strlist_ _cleanup_(strlist_clear)
 
 /* asprintf that returns NULL when memory is out. */

@@ -226,10 +226,6 @@ static int gather_sockets(struct view_facts *v) {
         return 0;
 }
 
-static int compare_paths(const void *a, const void *b) {
-        return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static int gather_read(struct plan *p, const struct policy *policy, struct host *h, struct error *e) {
         struct view_facts *v = &h->view;
         int r;
@@ -256,8 +252,7 @@ static int gather_read(struct plan *p, const struct policy *policy, struct host 
                     (!S_ISDIR(st.st_mode) && (r = strlist_add(&v->read_files, path)) < 0))
                         return error_errno(e, r, "the paths to be read cannot be listed");
         }
-        if (v->read.n > 1) /* a directory before what lies beneath it */
-                qsort(v->read.items, v->read.n, sizeof(char *), compare_paths);
+        strlist_sort(&v->read); /* a directory before what lies beneath it */
         return 0;
 }
 

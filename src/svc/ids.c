@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "svc/ids.h"
+#include "svc/remove-tree.h"
 #include "sys/process.h"
 
 #define FILE_MAX (4u << 20) /* of subuid(5), on hosts with many users */
@@ -261,4 +262,26 @@ int ids_continue(struct error *e) {
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
                 ;
         exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
+int ids_remove(int dirfd, const char *name, struct error *e) {
+        struct error found = {};
+        struct ids ids;
+        int pidfd, status;
+
+        if (ids_find(&ids, &found) < 0 || ids.kind != IDS_SUBIDS)
+                return e && e->errnum ? -e->errnum : -EACCES;
+        pid_t pid = ids_fork(&ids, 0, &pidfd, e);
+        if (pid < 0)
+                return pid;
+        if (pid == 0)
+                _exit(remove_tree(dirfd, name, NULL, NULL) < 0);
+        close(pidfd);
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+                ;
+        if (status != 0)
+                return error_set(e, EACCES, "%s cannot be removed", name);
+        if (e)
+                *e = (struct error){};
+        return 0;
 }

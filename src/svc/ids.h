@@ -43,3 +43,7 @@ pid_t ids_fork(const struct ids *ids, uint64_t flags, int *ret_pidfd, struct err
 /* Where files of the range may lie in the way of a caller with one: goes on as a child of ids_fork, and ends the caller with
  * the child's exit status. Does nothing otherwise. */
 int ids_continue(struct error *e) _must_check_;
+
+/* Removes `name` beneath dirfd with all that it holds, files of the caller's range included: what is left to do where
+ * remove_tree was refused (-EACCES, -EPERM). Fails as that did where there is no range. */
+int ids_remove(int dirfd, const char *name, struct error *e) _must_check_;

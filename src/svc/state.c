@@ -6,7 +6,6 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -317,30 +316,6 @@ static const char *place_of(const struct state *s, char path[64]) {
         return NULL;
 }
 
-/* Of a run on an image some files may belong to other ids of the caller's range. */
-static int remove_with_subids(int place, const char *id, struct error *e) {
-        struct ids ids;
-        int pidfd, status, r = ids_find(&ids, e);
-
-        if (r < 0)
-                return r;
-        if (ids.kind != IDS_SUBIDS)
-                return e && e->errnum ? -e->errnum : -EACCES; /* as it was */
-        pid_t pid = ids_fork(&ids, 0, &pidfd, e);
-        if (pid < 0)
-                return pid;
-        if (pid == 0)
-                _exit(remove_tree(place, id, NULL, NULL) < 0);
-        close(pidfd);
-        while ((r = waitpid(pid, &status, 0)) < 0 && errno == EINTR)
-                ;
-        if (r < 0 || status != 0)
-                return error_set(e, EACCES, "the sandbox %s cannot be removed", id);
-        if (e)
-                *e = (struct error){};
-        return 0;
-}
-
 int state_remove_dir(struct state *s, struct error *e) {
         char path[64];
         int r;
@@ -354,7 +329,7 @@ int state_remove_dir(struct state *s, struct error *e) {
                 return error_errno(e, errno, "the sandbox %s cannot be removed", s->id);
         r = remove_tree(place, s->id, NULL, e);
         if (r == -EACCES || r == -EPERM)
-                r = remove_with_subids(place, s->id, e);
+                r = ids_remove(place, s->id, e);
         return r == -ENOENT ? 0 : r;
 }
 

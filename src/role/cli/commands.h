@@ -26,6 +26,7 @@ int command_doctor(int argc, char **argv);
 int command_policy(int argc, char **argv);
 int command_assess(int argc, char **argv);
 int command_image(int argc, char **argv);
+int command_workspace(int argc, char **argv);
 
 /* Finds the sandbox that a command is about: by name, --last, or the last of this directory, which is said on stderr. */
 int find_sandbox(const char *which, bool last, struct state *ret, struct error *e) _must_check_;

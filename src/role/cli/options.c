@@ -42,7 +42,7 @@ const struct option_spec option_table[] = {
         {OPT_ALL, "all", 'a', NULL, IN(PS), "also those that have ended"},
         {OPT_FORCE, "force", 0, NULL, IN(RM), "end it first when it is running"},
         {OPT_LAST, "last", 0, NULL, IN(DIFF) | IN(DISCARD) | IN(INSPECT) | IN(RM) | IN(KILL), "the sandbox that was started last"},
-        {OPT_JSON, "json", 0, NULL, IN(RUN) | IN(DIFF) | IN(INSPECT) | IN(PS) | IN(DOCTOR) | IN(POLICY) | IN(ASSESS) | IN(IMAGE), "print facts as JSON (run: with --dry-run)"},
+        {OPT_JSON, "json", 0, NULL, IN(RUN) | IN(DIFF) | IN(INSPECT) | IN(PS) | IN(DOCTOR) | IN(WORKSPACE) | IN(POLICY) | IN(ASSESS) | IN(IMAGE), "print facts as JSON (run: with --dry-run)"},
         {OPT_FORMAT, "format", 0, "FORMAT", IN(IMAGE), "import: dir, tar, oci, oci-archive, docker-archive (default: what it looks like)"},
         {OPT_MAX_SIZE, "max-size", 0, "SIZE", IN(IMAGE), "import: limit of the image's files (default: 64GiB, and 200 times their compressed size)"},
         {OPT_MAX_ENTRIES, "max-entries", 0, "N", IN(IMAGE), "import: limit of the number of files and directories (default: 2000000)"},
@@ -89,6 +89,9 @@ const struct command_spec command_table[COMMAND_N] = {
                 "NAME with skopeo, where that is installed. ls lists, inspect shows what an image says and what was left out of it, rm "
                 "takes names away, prune removes layers that no image and no sandbox uses.\n\n"
                 "belljar run --image NAME runs on it."},
+        [COMMAND_WORKSPACE] = {COMMAND_WORKSPACE, "workspace", NULL, "ls | rm NAME...", "list and remove workspaces that Belljar keeps",
+                "A workspace with a name outlives the runs that use it; it is made by its first use, belljar run --workspace NAME. "
+                "rm removes it with all that it holds, unless a sandbox uses it."},
         [COMMAND_HELP] = {COMMAND_HELP, "help", NULL, "[COMMAND]", "say what a command takes", ""},
 };
 

@@ -17,6 +17,7 @@
 #include "role/cli/tool.h"
 #include "svc/plan-ids.h"
 #include "svc/state.h"
+#include "svc/workspace.h"
 #include "sys/landlock.h"
 
 #define MOUNTINFO_TEXT_MAX (64u << 20)
@@ -29,8 +30,9 @@ void prepared_clear(struct prepared *p) {
         host_clear(&p->host);
         cgroup_layout_clear(&p->layout);
         fd_close(p->id_lock);
+        fd_close(p->workspace_lock);
         image_clear(&p->image);
-        *p = (struct prepared){.id_lock = -EBADF};
+        *p = PREPARED_NONE;
 }
 
 static char *working_directory(struct error *e) {
@@ -92,19 +94,6 @@ static bool is_system(const char *dir) {
         return false;
 }
 
-/* A workspace that Belljar keeps, made with its first use. */
-static int named_workspace(const struct run_options *o, const char *state, char **ret, struct error *e) {
-        _cleanup_free_ char *path = str_printf("%s/workspaces/%s", state, o->policy->workspace.name);
-        int r;
-
-        if (!path)
-                return error_set(e, ENOMEM, "out of memory");
-        if (!o->dry_run && (r = mkdir_parents(path, 0700)) < 0)
-                return error_errno(e, r, "the workspace %s cannot be made", path);
-        *ret = TAKE_PTR(path);
-        return 0;
-}
-
 static int plan_workspace(const struct run_options *o, struct prepared *x, struct stat *st, struct error *e) {
         struct plan *p = x->plan;
         const struct policy *policy = o->policy;
@@ -116,7 +105,7 @@ static int plan_workspace(const struct run_options *o, struct prepared *x, struc
         if (o->no_workspace)
                 return 0;
         if (policy->workspace.name) {
-                if ((r = named_workspace(o, p->state, &p->workspace, e)) < 0)
+                if ((r = workspace_open(p->state, policy->workspace.name, !o->dry_run, &p->workspace, &x->workspace_lock, e)) < 0)
                         return r;
         } else if (policy->workspace.path)
                 p->workspace = realpath(policy->workspace.path, NULL);
@@ -357,7 +346,7 @@ static int plan_command(const struct run_options *o, struct prepared *x, struct 
 }
 
 int prepare(const struct run_options *o, struct prepared *ret, struct error *e) {
-        _cleanup_prepared_ struct prepared x = {.id_lock = -EBADF};
+        _cleanup_prepared_ struct prepared x = PREPARED_NONE;
         _cleanup_free_ char *mountinfo = NULL;
         struct stat st = {};
         int r;
@@ -404,6 +393,6 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
             (r = view_plan(p, o->policy, &x.host.view, e)) < 0 || (!p->image && (r = plan_command(o, &x, e)) < 0))
                 return r;
         *ret = x;
-        x = (struct prepared){.id_lock = -EBADF};
+        x = PREPARED_NONE;
         return 0;
 }

@@ -27,12 +27,14 @@ struct prepared {
         struct plan *plan;
         struct host host;
         struct cgroup_layout layout;
+        int workspace_lock; /* of a named workspace; -1: none */
         int id_lock;      /* holds the range of ids; -1: none */
         mode_t workspace_mode; /* permissions of the workspace directory */
         struct image image;    /* with a lock on its layers; where the plan has an image */
         struct ids ids;        /* likewise: behind its users */
         struct image_user user;/* likewise: whom the command runs as */
 };
+#define PREPARED_NONE (struct prepared){.id_lock = -EBADF, .workspace_lock = -EBADF}
 void prepared_clear(struct prepared *p);
 #define _cleanup_prepared_ _cleanup_(prepared_clear)
 

@@ -281,6 +281,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         close(pair[1]);
         close(sup.launch.init_exe);
         fd_close(TAKE_FD(x->id_lock)); /* the supervisor's from here on */
+        fd_close(TAKE_FD(x->workspace_lock));
         for (int i = 0; i < 3; i++)
                 if ((i < 2 || sup.launch.stdio[2] != sup.launch.stdio[1]) && sup.launch.stdio[i] > 2)
                         close(sup.launch.stdio[i]);
@@ -322,7 +323,7 @@ static bool says_tier(const struct run_options *o, const struct plan *p) {
 int command_run(int argc, char **argv) {
         struct run_options o = {};
         _cleanup_strlist_ struct strlist hidden = {};
-        _cleanup_prepared_ struct prepared x = {.id_lock = -EBADF};
+        _cleanup_prepared_ struct prepared x = PREPARED_NONE;
         _cleanup_state_ struct state s = STATE_NONE;
         _cleanup_fd_ int root = -EBADF;
         struct run_result res = {.end = END_FAILED};
