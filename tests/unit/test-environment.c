@@ -51,4 +51,26 @@ TEST(no_path) {
         policy_free(p);
 }
 
+TEST(of_an_image) {
+        struct policy *p = policy_new();
+        struct strlist l = {}, image = {};
+        struct error e = {};
+        check(strlist_add(&image, "PATH=/opt/bin:/bin") == 0 && strlist_add(&image, "HOME=/srv/x") == 0 &&
+              strlist_add(&image, "A=1") == 0 && strlist_add(&image, "B=2") == 0 && strlist_add(&image, "TERM=dumb") == 0);
+        check(policy_add_env(p, "B=3", &e) == 0 && policy_add_env(p, "GITHUB_TOKEN", &e) == 0);
+        check(environment_plan_image(&l, caller, &image, p, "/root", false, &e) == 0);
+        check(has(&l, "PATH=/opt/bin:/bin") && !has(&l, "PATH=/bin") && has(&l, "A=1"));
+        check(has(&l, "HOME=/srv/x") && !has(&l, "HOME=/root"));
+        check(has(&l, "B=3") && !has(&l, "B=2"));
+        check(has(&l, "TERM=dumb") && !has(&l, "TERM=xterm")); /* the image's word stands */
+        check(has(&l, "GITHUB_TOKEN=ghp_x") && !has_name(&l, "LC_ALL") && !has_name(&l, "SSH_AUTH_SOCK"));
+        check(!has_name(&l, "FAKEROOTDONTTRYCHOWN"));
+        strlist_clear(&l);
+        strlist_clear(&image);
+        check(environment_plan_image(&l, caller, &image, p, "/root", true, &e) == 0);
+        check(has(&l, "HOME=/root") && has(&l, "TERM=xterm") && has_name(&l, "PATH") && has(&l, "FAKEROOTDONTTRYCHOWN=1"));
+        strlist_clear(&l);
+        policy_free(p);
+}
+
 TAP_MAIN

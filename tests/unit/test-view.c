@@ -191,4 +191,79 @@ TEST(printed) {
         view_facts_clear(&f);
 }
 
+static void add_volume(struct view_facts *f, const char *host, const char *inside, bool writable, bool file) {
+        f->volumes = realloc(f->volumes, (f->n_volumes + 1) * sizeof(*f->volumes));
+        f->volumes[f->n_volumes++] = (struct view_volume){strdup(host), strdup(inside), writable, file};
+}
+
+static struct plan *make_image(struct view_facts *f, enum workspace_mode mode) {
+        struct plan *p = make(f, "/srv2/p", mode);
+        p->image = strdup("debian:12");
+        p->inside = strdup("/workspace");
+        check(strlist_add(&f->layers, "../../images/layers/top/tree") == 0);
+        check(strlist_add(&f->layers, "../../images/layers/base/tree") == 0);
+        return p;
+}
+
+TEST(image_shows_nothing_of_the_host) {
+        struct view_facts f = {};
+        struct plan *p = make_image(&f, WORKSPACE_COW);
+        run(p, &f);
+        for (size_t i = 0; i < p->n_ops; i++) {
+                const struct plan_op *op = &p->ops[i];
+                if (op->kind != OP_BIND && op->kind != OP_OVERLAY)
+                        continue;
+                check((op->flags & PLAN_DEVICE) || streq(op->source, "/srv2/p"));
+        }
+        const struct plan_op *image = find(p, OP_IMAGE, "/"), *ws = find(p, OP_OVERLAY, "/workspace");
+        check(image && ws && (ws->flags & PLAN_UPPER) && streq(ws->source, "/srv2/p") && place(p, image) < place(p, ws));
+        /* The topmost layer comes first, and all come before they are put together; what stands on them comes after. */
+        const struct plan_op *top = find(p, OP_IMAGE_LAYER, "/");
+        check(top && streq(top->source, "../../images/layers/top/tree") && streq(top[1].source, "../../images/layers/base/tree") &&
+              (top->flags & PLAN_STORE));
+        check(place(p, top + 1) < place(p, image) && place(p, image) < place(p, find(p, OP_PROC, "/proc")));
+        check(find(p, OP_READONLY, "/proc/sys") && find(p, OP_MASK, "/proc/kcore") && find(p, OP_SCRATCH, "/dev"));
+        check(find(p, OP_LAYER_FILE, "etc/hosts")->layer == image->layer);
+        check(!find(p, OP_LAYER_FILE, "etc/apt/apt.conf.d/00belljar"));
+        check(!plan_writes_through(p));
+        plan_free(p);
+        view_facts_clear(&f);
+}
+
+TEST(image_with_one_id) {
+        struct view_facts f = {};
+        struct plan *p = make_image(&f, WORKSPACE_COW);
+        p->ids.single = true;
+        run(p, &f);
+        check(find(p, OP_LAYER_FILE, "etc/apt/apt.conf.d/00belljar"));
+        plan_free(p);
+        view_facts_clear(&f);
+}
+
+TEST(volumes) {
+        struct view_facts f = {};
+        struct plan *p = make_image(&f, WORKSPACE_RO);
+        add_volume(&f, "/srv2/in", "/in", false, false);
+        add_volume(&f, "/srv2/in.txt", "/in.txt", false, true);
+        check(strlist_add(&f.sockets, "/srv2/out/s") == 0 && strlist_add(&f.sockets, "/srv2/in/s") == 0);
+        run(p, &f);
+        const struct plan_op *in = find(p, OP_OVERLAY, "/in");
+        check(in && (in->flags & PLAN_READONLY) && streq(in->source, "/srv2/in"));
+        const struct plan_op *file = find(p, OP_BIND, "/in.txt");
+        check(file && (file->flags & PLAN_READONLY));
+        check(!plan_writes_through(p));
+        check(!find(p, OP_MASK, "/in/s")); /* an overlay passes no connection */
+        plan_free(p);
+
+        p = make(&f, "/srv2/p", WORKSPACE_COW); /* the host's own root has them as well */
+        add_volume(&f, "/srv2/out", "/data/out", true, false);
+        run(p, &f);
+        const struct plan_op *out = find(p, OP_BIND, "/data/out");
+        check(out && !(out->flags & PLAN_READONLY) && (out->flags & PLAN_VOLUME));
+        check(plan_writes_through(p));
+        check(find(p, OP_MASK, "/data/out/s")); /* by its place inside */
+        plan_free(p);
+        view_facts_clear(&f);
+}
+
 TAP_MAIN
