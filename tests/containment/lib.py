@@ -10,7 +10,8 @@ a test fails, and is never the verdict of a denial. Every run is followed by a l
     done()
 
 Environment: BELLJAR is the belljar to test, TMPDIR the test's own folder, PROBE the probe program (else it is looked for
-in the build folder, else compiled).
+in the build folder, else compiled). BELLJAR_TIER=container runs everything on an image, BELLJAR_TEST_IMAGE (see
+image/make-image), with the ids that the user has; BELLJAR_TIER=container-one with one id, as for a user without a range.
 """
 import ctypes
 import errno
@@ -31,6 +32,12 @@ import time
 import traceback
 
 ROOT = os.geteuid() == 0
+TIER = os.environ.get("BELLJAR_TIER") or "process"
+CONTAINER = TIER != "process"
+ONE_ID = TIER == "container-one"
+IMAGE = "probes:test"
+# What root of an image keeps: chown, dac_override, fowner, fsetid, kill, setgid, setuid (linux/capability.h).
+ROOT_CAPABILITIES = sum(1 << n for n in (0, 1, 3, 4, 5, 6, 7))
 HERE = pathlib.Path(__file__).resolve().parent
 LIBC = ctypes.CDLL(None, use_errno=True)
 count = failed = skipped = 0
@@ -74,7 +81,11 @@ def done():
     wait_for(gone, 5)
     left = children()
     ok(not left, "no process of this test is left", left)
+    if CONTAINER:
+        now = tree(os.path.join(STORE, "layers"))
+        ok(now == STORE_BEFORE and len(now) > 1000, "the image's layers are what they were, byte for byte", difference(STORE_BEFORE, now)[:20])
     remove_all(TMP)
+    ok(not os.path.exists(TMP), "everything that the runs left can be removed", TMP)
     print(f"1..{count}")
     print("# done", flush=True)
     sys.exit(1 if failed else 0)
@@ -82,8 +93,10 @@ def done():
 
 def remove_all(path):
     """Also folders that a test, or an overlay, left without permissions, and paths that are longer than a call takes."""
-    subprocess.run(["chmod", "-R", "u+rwX", path], stderr=subprocess.DEVNULL)
-    r = subprocess.run(["rm", "-rf", path], capture_output=True, text=True)
+    # Files of an image belong to ids that this user has only inside.
+    own = ["unshare", "--user", "--map-root-user", "--map-auto"] if CONTAINER and not ROOT and not ONE_ID else []
+    subprocess.run([*own, "chmod", "-R", "u+rwX", path], stderr=subprocess.DEVNULL)
+    r = subprocess.run([*own, "rm", "-rf", path], capture_output=True, text=True)
     if r.returncode:
         say(r.stderr)
 
@@ -109,6 +122,16 @@ def cases(*functions):
                 p.wait()
                 Sandbox.live.remove(p)
         signal.alarm(0)
+
+
+def elsewhere(why):
+    """A case that proves nothing in the container tier that it has not proved in the other."""
+    def wrap(f):
+        def note():
+            say(f"{f.__name__}: not in this tier: {why}")
+        note.__name__ = f.__name__
+        return note if CONTAINER else f
+    return wrap
 
 
 def wait_for(fn, seconds=10, step=0.02):
@@ -151,6 +174,24 @@ def find_probe():
         print("Bail out! no probe: set PROBE to the built tests/containment/probe")
         sys.exit(2)
     return target
+
+
+def import_image():
+    """Once for the program; each Sandbox has a state directory of its own, with this store in it."""
+    source = os.environ.get("BELLJAR_TEST_IMAGE")
+    if not source or not os.access(source, os.R_OK):
+        print("Bail out! BELLJAR_TEST_IMAGE must name what tests/containment/image/make-image made")
+        sys.exit(2)
+    if ONE_ID:
+        LIBC.prctl(38, 1, 0, 0, 0)  # no_new_privs, under which newuidmap has no rights
+    state = os.path.join(TMP, "store")
+    r = subprocess.run([BELLJAR, "image", "import", "--name", IMAGE, source], env={**os.environ, "XDG_STATE_HOME": state},
+                       capture_output=True, text=True)
+    if r.returncode:
+        print(f"Bail out! the image cannot be imported: {r.stderr.strip()}")
+        remove_all(TMP)
+        sys.exit(2)
+    return os.path.join(state, "belljar", "images")
 
 
 PROBE = find_probe()
@@ -258,6 +299,11 @@ def proc_text(pid, name):
         return e.strerror
 
 
+if CONTAINER:
+    STORE = import_image()
+    STORE_BEFORE = tree(os.path.join(STORE, "layers"))
+
+
 # ---- one sandbox ----
 
 class Result:
@@ -301,6 +347,12 @@ class Sandbox:
             os.mkdir(self.ws)
         self.state = os.path.join(self.base, "state")
         os.mkdir(self.state)
+        # Where the workspace is seen inside.
+        self.inside = "/workspace" if CONTAINER else self.ws
+        if CONTAINER:
+            for place in ("sandboxes", "unchanged"):
+                os.makedirs(os.path.join(self.state, "belljar", place), 0o700)
+            os.symlink(STORE, os.path.join(self.state, "belljar", "images"))
         self.canary = os.path.join(self.base, "canary")
         with open(self.canary, "w") as f:
             f.write(CANARY)
@@ -330,7 +382,8 @@ class Sandbox:
         return env
 
     def argv(self, command, opts, quiet=True):
-        return [BELLJAR, "run", *(["-q"] if quiet else []), "--read", TOOLS, *opts, "--", *command]
+        tier = ["--image", IMAGE] if CONTAINER else []
+        return [BELLJAR, "run", *(["-q"] if quiet else []), *tier, "--read", TOOLS, *opts, "--", *command]
 
     def popen(self, *command, opts=(), quiet=True, env=None, cwd=None, argv=None, **kw):
         kw.setdefault("stdin", subprocess.PIPE)
@@ -440,7 +493,8 @@ class Sandbox:
                 busy |= {c[0] for c in children(pid)}
             return [c for c in children() if c[0] not in busy]
 
-        wait_for(lambda: not left(), 3)
+        # The supervisor goes on after its run, to remove what was written to the image's root.
+        wait_for(lambda: not left(), 30 if CONTAINER else 3)
         gone = left()
         if gone:
             ok(False, "no process is left", [gone, r])
