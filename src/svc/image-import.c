@@ -197,6 +197,15 @@ static int import_layer(struct import *im, int fd, const char *raw_hex, const ch
         return end_layer(im, &l, &s, e);
 }
 
+static int check_digest(int fd, const char *hex, struct error *e) {
+        char found[65];
+        int r = stream_digest_of(fd, found);
+
+        if (r < 0)
+                return error_errno(e, r, "the image cannot be read");
+        return streq(found, hex) ? 0 : error_set(e, EBADMSG, "a layer is not what the manifest says: its digest is %.16s..., not %.16s...", found, hex);
+}
+
 static int import_directory(struct import *im, int fd, struct error *e) {
         _cleanup_(layer_close) struct layer l = {.dir = -EBADF, .tree = -EBADF};
         struct stream_result s;
@@ -320,10 +329,6 @@ static int import_oci(struct import *im, int dir, const char *ref, struct error 
         for (size_t i = 0; r == 0 && i < m.n_layers; i++) {
                 char path[96];
                 struct stat st;
-                if ((r = have_layer(im, diff_ids.items[i], e)) != 0) {
-                        r = r < 0 ? r : 0;
-                        continue;
-                }
                 snprintf(path, sizeof(path), "blobs/sha256/%s", m.layers[i].hex);
                 _cleanup_fd_ int fd = open_member(dir, path, &st, e);
                 if (fd < 0)
@@ -331,7 +336,11 @@ static int import_oci(struct import *im, int dir, const char *ref, struct error 
                 if ((uint64_t)st.st_size != m.layers[i].size)
                         return error_set(e, EBADMSG, "a layer has %llu bytes, not %llu as the manifest says",
                                          (unsigned long long)st.st_size, (unsigned long long)m.layers[i].size);
-                r = import_layer(im, fd, m.layers[i].hex, diff_ids.items[i], e);
+                /* A layer that is there is not unpacked again; the image must be whole all the same. */
+                if ((r = have_layer(im, diff_ids.items[i], e)) == 0)
+                        r = import_layer(im, fd, m.layers[i].hex, diff_ids.items[i], e);
+                else if (r > 0)
+                        r = check_digest(fd, m.layers[i].hex, e);
         }
         return r;
 }
@@ -359,12 +368,12 @@ static int import_docker(struct import *im, int dir, const char *tag, struct err
                 return error_set(e, EBADMSG, "the image's manifest has %zu layers, its configuration %zu", layers.n, diff_ids.n);
         for (size_t i = 0; r == 0 && i < layers.n; i++) {
                 struct stat st;
-                if ((r = have_layer(im, diff_ids.items[i], e)) != 0) {
-                        r = r < 0 ? r : 0;
-                        continue;
-                }
                 _cleanup_fd_ int fd = open_member(dir, layers.items[i], &st, e);
-                r = fd < 0 ? fd : import_layer(im, fd, NULL, diff_ids.items[i], e);
+                if (fd < 0)
+                        return fd;
+                if ((r = have_layer(im, diff_ids.items[i], e)) == 0)
+                        r = import_layer(im, fd, NULL, diff_ids.items[i], e);
+                r = MIN(r, 0);
         }
         return r;
 }

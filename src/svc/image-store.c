@@ -199,7 +199,7 @@ int image_layer_publish(struct image_work *w, int state_root, const char *name, 
 
 int image_ref_write(struct image_work *w, const struct image *i, struct error *e) {
         struct strbuf b = {.max = IMAGE_RECORD_MAX};
-        char file[IMAGE_NAME_MAX + 1], to[IMAGE_NAME_MAX + 16];
+        char file[IMAGE_FILE_MAX + 1], to[IMAGE_FILE_MAX + 16];
         int r;
 
         image_record_write(i, &b);
@@ -221,7 +221,7 @@ int image_ref_write(struct image_work *w, const struct image *i, struct error *e
 
 int image_ref_remove(int state_root, const char *given, struct error *e) {
         _cleanup_free_ char *name = NULL;
-        char file[IMAGE_NAME_MAX + 1], path[IMAGE_NAME_MAX + 16];
+        char file[IMAGE_FILE_MAX + 1], path[IMAGE_FILE_MAX + 16];
         int r = image_name(given, &name, e);
 
         if (r < 0)

@@ -5,7 +5,7 @@
 #include "svc/image-record.h"
 
 /* The file of an image's record: the name, slashes written as "+", which no name has. */
-void image_ref_file(const char *name, char dst[IMAGE_NAME_MAX + 1]);
+void image_ref_file(const char *name, char dst[IMAGE_FILE_MAX + 1]);
 /* A shared lock on a layer that is there: its directory. -ENOENT. */
 int image_layer_lock(int state_root, const char *key, int *ret_fd) _must_check_;
 /* What was counted when the layer was made. */

@@ -54,6 +54,26 @@ void stream_digest(const void *data, size_t n, char hex[65]) {
         hex_of(sum, hex);
 }
 
+int stream_digest_of(int fd, char hex[65]) {
+        unsigned char sum[crypto_hash_sha256_BYTES];
+        crypto_hash_sha256_state state;
+        _cleanup_free_ unsigned char *buffer = malloc(BLOCK);
+        ssize_t n;
+
+        if (!buffer)
+                return -ENOMEM;
+        crypto_hash_sha256_init(&state);
+        while ((n = read(fd, buffer, BLOCK)) != 0) {
+                if (n > 0)
+                        crypto_hash_sha256_update(&state, buffer, (unsigned long long)n);
+                else if (errno != EINTR)
+                        return -errno;
+        }
+        crypto_hash_sha256_final(&state, sum);
+        hex_of(sum, hex);
+        return 0;
+}
+
 /* A pipe whose end that stays here does not block. */
 static int make_pipe(int *ours, int *theirs, bool we_write) {
         int p[2];

@@ -29,3 +29,4 @@ int stream_directory(const struct image_work *w, int from, int dir, const struct
                      struct error *e) _must_check_;
 /* SHA-256 of bytes in memory. */
 void stream_digest(const void *data, size_t n, char hex[65]);
+int stream_digest_of(int fd, char hex[65]) _must_check_;

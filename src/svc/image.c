@@ -7,58 +7,30 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "model/image-name.h"
 #include "svc/image-record.h"
 #include "svc/image-store.h"
 
-static bool is_lower(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
-static bool is_tag(char c) { return is_lower(c) || (c >= 'A' && c <= 'Z') || c == '_'; }
-
-/* One part between slashes: letters and digits at both ends. */
-static bool is_part(const char *s, size_t n) {
-        if (n == 0 || !is_lower(s[0]) || !is_lower(s[n - 1]))
-                return false;
-        for (size_t i = 0; i < n; i++)
-                if (!is_lower(s[i]) && !strchr("._-", s[i]))
-                        return false;
-        return true;
-}
-
-static bool is_path(const char *s, size_t n) {
-        for (const char *end = s + n, *first = s;;) {
-                const char *slash = memchr(s, '/', (size_t)(end - s)), *stop = slash ? slash : end, *colon = NULL;
-                if (slash && s == first && (colon = memchr(s, ':', (size_t)(stop - s))))
-                        for (const char *p = colon + 1; p < stop || p == colon + 1; p++)
-                                if (p == stop || *p < '0' || *p > '9')
-                                        return false;
-                if (!is_part(s, (size_t)((colon ? colon : stop) - s)))
-                        return false;
-                if (!slash)
-                        return true;
-                s = slash + 1;
-        }
-}
-
 int image_name(const char *given, char **ret, struct error *e) {
-        const char *slash = strrchr(given, '/'), *colon = strrchr(given, ':');
-        const char *tag = colon && (!slash || colon > slash) ? colon + 1 : NULL;
-        size_t n = tag ? (size_t)(colon - given) : strlen(given), tag_len = tag ? strlen(tag) : 0;
-        bool good = is_path(given, n) && strlen(given) <= IMAGE_NAME_MAX - sizeof(":latest");
+        const char *slash = strrchr(given, '/'), *why = NULL;
+        const char *tag = strchr(slash ? slash : given, ':');
 
-        if (tag) {
-                good = good && tag_len > 0 && tag_len <= 128 && is_tag(tag[0]);
-                for (size_t i = 0; good && i < tag_len; i++)
-                        good = is_tag(tag[i]) || strchr(".-", tag[i]);
-        }
-        if (!good) {
+        if (image_name_check(given, &why) < 0) {
                 error_set(e, EINVAL, "this cannot be the name of an image: %s", given);
-                return error_fix(e, "use lower case letters, digits and . _ - between slashes, with a tag after a colon: tools/debian:12");
+                return error_fix(e, "%s", why);
         }
+        if (strchr(given, '@')) {
+                error_set(e, EINVAL, "the store of images has names, not digests of manifests: %s", given);
+                return error_fix(e, "leave out what begins at the @; belljar image inspect NAME prints the image's digest");
+        }
+        if (strlen(given) > IMAGE_FILE_MAX - sizeof(":latest"))
+                return error_set(e, ENAMETOOLONG, "the name of the image is longer than %zu bytes", IMAGE_FILE_MAX - sizeof(":latest"));
         *ret = tag ? strdup(given) : str_printf("%s:latest", given);
         return *ret ? 0 : error_set(e, ENOMEM, "out of memory");
 }
 
-void image_ref_file(const char *name, char dst[IMAGE_NAME_MAX + 1]) {
-        snprintf(dst, IMAGE_NAME_MAX + 1, "%s", name);
+void image_ref_file(const char *name, char dst[IMAGE_FILE_MAX + 1]) {
+        snprintf(dst, IMAGE_FILE_MAX + 1, "%s", name);
         for (char *p = dst; (p = strchr(p, '/'));)
                 *p = '+';
 }
@@ -92,7 +64,7 @@ static bool is_key(const char *s) {
 int image_read(int state_root, const char *given, struct image *ret, struct error *e) {
         _cleanup_free_ char *name = NULL, *text = NULL;
         _cleanup_image_ struct image i = {};
-        char file[IMAGE_NAME_MAX + 1], path[IMAGE_NAME_MAX + 16];
+        char file[IMAGE_FILE_MAX + 1], path[IMAGE_FILE_MAX + 16];
         size_t len;
         int r = image_name(given, &name, e);
 

@@ -20,7 +20,7 @@
 
 enum {
         IMAGE_LAYERS_MAX = 127,   /* overlayfs takes 500; more than this no tool makes */
-        IMAGE_NAME_MAX = 200,     /* bytes of a name with its tag, encoded as a file's name */
+        IMAGE_FILE_MAX = 200,     /* bytes of a name with its tag, encoded as a file's name */
         IMAGE_RECORD_MAX = 4 << 20, /* bytes of a record */
 };
 
@@ -46,8 +46,8 @@ struct image {
 void image_clear(struct image *i);
 #define _cleanup_image_ _cleanup_(image_clear)
 
-/* "debian" becomes "debian:latest". -EINVAL for what cannot be a name: as the registries have it, [host[:port]/]path with
- * lower case letters, digits and . _ - between slashes, and a tag. Allocated. */
+/* "debian" becomes "debian:latest". -EINVAL for what cannot be a name (model/image-name.h), and for one with a digest.
+ * Allocated. */
 int image_name(const char *given, char **ret, struct error *e) _must_check_;
 
 /* The image and a lock on each of its layers, which image_clear lets go of; a process that is to keep them inherits the

@@ -6,8 +6,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "base/fd.h"
+#include "role/unpack/guard.h"
 #include "role/unpack/unpack.h"
 
 #define BLOCK (256u << 10)
@@ -59,28 +61,55 @@ bool unpack_is_image_name(const char *path) {
         return n >= 64 && is_hex(path, 64) && (n == 64 || (path[n] == 0 && (streq(path + 64, ".json") || streq(path + 64, ".tar"))));
 }
 
+struct source {
+        int fd;
+        bool tar;
+        struct guard guard;
+        char *ahead; /* read already */
+        size_t n_ahead;
+};
+static struct source source; /* one a process */
+
+static ssize_t read_some(int fd, void *buffer, size_t size) {
+        ssize_t n;
+        while ((n = read(fd, buffer, size)) < 0 && errno == EINTR)
+                ;
+        return n;
+}
+
 static ssize_t on_read(struct archive *a, void *data, const void **ret) {
         static char buffer[BLOCK];
-        ssize_t n;
+        struct source *s = data;
 
-        while ((n = read(*(const int *)data, buffer, sizeof(buffer))) < 0 && errno == EINTR)
-                ;
+        if (s->n_ahead > 0) {
+                ssize_t ahead = (ssize_t)s->n_ahead;
+                s->n_ahead = 0;
+                *ret = s->ahead;
+                return ahead;
+        }
+        ssize_t n = read_some(s->fd, buffer, sizeof(buffer));
         if (n < 0)
                 archive_set_error(a, errno, "the stream cannot be read");
+        else if (s->tar)
+                guard_feed(&s->guard, buffer, (size_t)n);
+        if (s->guard.nul) {
+                archive_set_error(a, EINVAL, "a name with NUL");
+                return -1;
+        }
         *ret = buffer;
         return n;
 }
 
 int unpack_reader(int fd, bool raw, struct archive **ret, struct error *e) {
-        static int source;
         struct archive *a = archive_read_new();
         int bad = !a;
 
-        source = fd;
+        source.fd = fd;
+        source.tar = !raw;
         if (a && raw) {
                 bad |= archive_read_support_format_raw(a) != ARCHIVE_OK || archive_read_support_format_empty(a) != ARCHIVE_OK;
                 /* Those that the library has built in; none that would start a program. */
-                bad |= archive_read_support_filter_gzip(a) != ARCHIVE_OK || archive_read_support_filter_bzip2(a) != ARCHIVE_OK ||
+                bad |= archive_read_support_filter_bzip2(a) != ARCHIVE_OK ||
                        archive_read_support_filter_xz(a) != ARCHIVE_OK || archive_read_support_filter_lzma(a) != ARCHIVE_OK ||
                        archive_read_support_filter_zstd(a) != ARCHIVE_OK || archive_read_support_filter_lz4(a) != ARCHIVE_OK;
         } else if (a)
@@ -98,15 +127,84 @@ int unpack_reader(int fd, bool raw, struct archive **ret, struct error *e) {
         return 0;
 }
 
+/* gzip (RFC 1952), one member or several: libarchive reads it without looking at its checksum. */
+static int gunzip(const struct image_helper *h, struct image_report *report) {
+        static unsigned char in[BLOCK], out[BLOCK];
+        z_stream z = {.next_in = (unsigned char *)source.ahead, .avail_in = (unsigned)source.n_ahead};
+        struct error *e = &report->error;
+        bool ended = false, more = false; /* more: it holds output back for which there was no room */
+        int k = inflateInit2(&z, 15 + 16), r = 0;
+
+        if (k != Z_OK)
+                return error_set(e, ENOMEM, "zlib cannot be used");
+        for (;;) {
+                if (z.avail_in == 0 && !more) {
+                        ssize_t n = read_some(h->in, in, sizeof(in));
+                        if (n < 0)
+                                r = error_errno(e, errno, "the stream cannot be read");
+                        if (n <= 0)
+                                break;
+                        z.next_in = in;
+                        z.avail_in = (unsigned)n;
+                }
+                if (ended) {
+                        /* After the last member there may be padding, which gzip(1) ignores; else another begins. */
+                        if (*z.next_in == 0) {
+                                z.next_in++;
+                                z.avail_in--;
+                                continue;
+                        }
+                        if (inflateReset(&z) != Z_OK)
+                                break;
+                        ended = false;
+                }
+                z.next_out = out;
+                z.avail_out = sizeof(out);
+                k = inflate(&z, Z_NO_FLUSH);
+                ended = k == Z_STREAM_END;
+                more = !ended && z.avail_out == 0;
+                if (k != Z_OK && k != Z_STREAM_END && k != Z_BUF_ERROR) {
+                        r = error_set(e, EBADMSG, "the compressed data are damaged: %s", z.msg ? z.msg : "gzip");
+                        break;
+                }
+                if ((r = fd_write_all(h->out, out, sizeof(out) - z.avail_out)) < 0) {
+                        r = r == -EPIPE ? r : error_errno(e, r, "the decompressed stream cannot be passed on");
+                        break;
+                }
+        }
+        if (r == 0 && !ended)
+                r = error_set(e, EBADMSG, "the compressed data are damaged: they end too early");
+        inflateEnd(&z);
+        return r;
+}
+
+/* The first bytes, which say what it is. */
+static int look_ahead(int fd, struct error *e) {
+        static char first[4096];
+
+        source.ahead = first;
+        while (source.n_ahead < sizeof(first)) {
+                ssize_t n = read_some(fd, first + source.n_ahead, sizeof(first) - source.n_ahead);
+                if (n < 0)
+                        return error_errno(e, errno, "the stream cannot be read");
+                if (n == 0)
+                        break;
+                source.n_ahead += (size_t)n;
+        }
+        return 0;
+}
+
 int unpack_decompress(const struct image_helper *h, struct image_report *report) {
         struct archive *a;
         struct archive_entry *entry;
         const void *data;
         size_t n;
         la_int64_t offset, at = 0;
-        int r = unpack_reader(h->in, true, &a, &report->error), w = 0;
+        int r = look_ahead(h->in, &report->error), w = 0;
 
-        if (r < 0)
+        if (r == 0 && source.n_ahead >= 3 && memcmp(source.ahead, "\x1f\x8b\x08", 3) == 0)
+                return gunzip(h, report);
+        if (r < 0 || (r = unpack_reader(h->in, true, &a, &report->error)) < 0)
                 return r;
         r = archive_read_next_header(a, &entry);
         while (r == ARCHIVE_OK && (r = archive_read_data_block(a, &data, &n, &offset)) == ARCHIVE_OK) {
