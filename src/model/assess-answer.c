@@ -30,20 +30,18 @@ void answer_add(struct assessment *a, int question, const char *unit, const char
 
 static bool contains(const char *s, const char *part) { return s && strcasestr(s, part); }
 
-/* The strength of what holds it, by runtime. NULL: the host's own kernel. */
-static const char *other_kernel(const struct unit *u) {
+/* By the runtime's name: the file says no more of it. */
+const char *unit_other_kernel(const struct unit *u) {
         if (contains(u->runtime.text, "runsc") || contains(u->runtime.text, "gvisor"))
                 return "gVisor: a kernel in user space answers its system calls, so that few reach the host's";
         if (contains(u->runtime.text, "kata") || contains(u->runtime.text, "firecracker") || contains(u->runtime.text, "krun"))
                 return "a virtual machine of its own: its kernel is not the host's";
-        if (contains(u->runtime.text, "sysbox"))
-                return "a system container (sysbox) on the host's kernel, with a user namespace of its own";
         return NULL;
 }
 
 static void answer_where(struct assessment *a, const struct unit *u) {
         _cleanup_strbuf_ struct strbuf b = {};
-        const char *other = other_kernel(u);
+        const char *other = unit_other_kernel(u);
         bool socket = false;
 
         for (size_t i = 0; i < u->mounts.n; i++)
@@ -59,7 +57,7 @@ static void answer_where(struct assessment *a, const struct unit *u) {
         if (u->runtime.text && !other)
                 strbuf_printf(&b, " (runtime %s)", keep_shown(a, u->runtime.text));
         if (u->privileged.is != YES && !other) {
-                if (u->own_userns.is == YES || u->rootless.is == YES)
+                if (u->own_userns.is == YES || u->rootless.is == YES || contains(u->runtime.text, "sysbox"))
                         strbuf_puts(&b, u->rootless.is == YES ? ", rootless" : ", in a user namespace of its own");
                 if (u->seccomp_off.is == YES)
                         strbuf_puts(&b, ", without a filter of system calls");

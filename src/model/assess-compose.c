@@ -13,8 +13,9 @@ void read_security_opt(struct assessment *a, struct unit *u, const char *opt, un
 
         /* Both name=value and name:value. */
         snprintf(s, sizeof(s), "%s", opt);
-        s[strcspn(s, ":=")] = '=';
-        if (streq(s, "no-new-privileges=") || streq(s, "no-new-privileges") || streq(s, "no-new-privileges=true"))
+        if (s[strcspn(s, ":=")])
+                s[strcspn(s, ":=")] = '=';
+        if (streq(s, "no-new-privileges") || streq(s, "no-new-privileges=true"))
                 u->no_new_privs = (struct flag){YES, line};
         else if (streq(s, "no-new-privileges=false"))
                 u->no_new_privs = (struct flag){NO, line};
@@ -36,10 +37,30 @@ static void add_mount(struct assessment *a, struct unit *u, struct mount m) {
         LIST_ADD(a, u->mounts, m);
 }
 
+/* A variable that is named like a place; what is in it the file does not say. */
+static bool is_path_variable(const char *s) {
+        static const char *const words[] = {"SOCK", "PATH", "DIR", "HOME", "PWD"};
+        char name[64];
+
+        if (s[0] != '$')
+                return false;
+        snprintf(name, sizeof(name), "%s", s);
+        for (size_t i = 0; i < ELEMENTSOF(words); i++)
+                if (strstr(name, words[i]))
+                        return true;
+        return strchr(s, '/') != NULL;
+}
+
+/* The colon after the letter of a drive, as in C:\x or C:/x:/y: of v:/x it is what parts a volume from its target. */
+static bool is_drive(const char *spec, const char *colon) {
+        bool letter = (spec[0] >= 'a' && spec[0] <= 'z') || (spec[0] >= 'A' && spec[0] <= 'Z');
+        return letter && colon == spec + 1 && (colon[1] == '\\' || (colon[1] == '/' && strstr(colon + 2, ":/")));
+}
+
 static bool is_host_path(const char *s) {
-        return s[0] == '/' || s[0] == '.' || s[0] == '~' || str_after(s, "\\\\.\\pipe") || str_after(s, "${HOME}") || str_after(s, "${PWD}") ||
-               str_after(s, "${localEnv:") || str_after(s, "${localWorkspaceFolder}") || (s[0] && s[1] == ':' && (s[2] == '\\' || s[2] == '/')) ||
-               (s[0] == '$' && strchr(s, '/'));
+        return s[0] == '/' || s[0] == '.' || s[0] == '~' || str_after(s, "\\\\.\\pipe") || str_after(s, "${localEnv:") ||
+               str_after(s, "${localWorkspaceFolder}") || (s[0] && s[1] == ':' && (s[2] == '\\' || s[2] == '/')) ||
+               is_path_variable(s);
 }
 
 void read_bind(struct assessment *a, struct unit *u, const char *spec, unsigned line, bool by_default) {
@@ -55,7 +76,7 @@ void read_bind(struct assessment *a, struct unit *u, const char *spec, unsigned 
                                 continue;
                         }
                 }
-                if (*p == ':' && p == parts[n] + 1 && (p[1] == '\\' || p[1] == '/') && n == 0 && *spec != '.' && *spec != '~')
+                if (*p == ':' && n == 0 && is_drive(spec, p))
                         continue;
                 if (*p && (*p != ':' || n == 2))
                         continue;
@@ -206,7 +227,8 @@ static void read_volumes(struct assessment *a, struct unit *u, const struct yaml
                 const char *s = node_expand(a, i, NULL, &by_default);
                 if (!s)
                         continue;
-                const char *device = is_host_path(s) ? NULL : volume_device(a, volumes, s, strcspn(s, ":"));
+                bool path = (s[0] && is_drive(s, s + 1)) || is_host_path(keep_n(a, s, strcspn(s, ":")));
+                const char *device = path ? NULL : volume_device(a, volumes, s, strcspn(s, ":"));
                 read_bind(a, u, device ? keepf(a, "%s%s", device, s + strcspn(s, ":")) : s, i->line, by_default);
         }
 }

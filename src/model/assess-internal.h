@@ -31,9 +31,9 @@ enum rule_id {
         RULE_SECRET_KNOWN, RULE_SECRET_ARG, RULE_SECRET_LABEL, RULE_SECRET_BUILD, RULE_TOKEN_ROLE, RULE_PORT_STORE,
         RULE_BRIDGE, RULE_EGRESS, RULE_SYSCTL, RULE_PROJECT_WRITABLE, RULE_INITIALIZE, RULE_SANDBOX_OFF,
         RULE_UNSANDBOXED, RULE_EXCLUDED, RULE_NESTED, RULE_WEAK_NETWORK, RULE_DOMAIN_ALL, RULE_DOMAIN_RELAY,
-        RULE_UNIX_SOCKETS, RULE_BASH_RISKY, RULE_READ_SECRETS, RULE_MCP_ALL, RULE_USERNS,
+        RULE_UNIX_SOCKETS, RULE_BASH_RISKY, RULE_BASH_SENDS, RULE_READ_SECRETS, RULE_MCP_ALL,
         /* bounds */
-        RULE_SECRET_ENV, RULE_SECRET_FILE, RULE_ENV_FILE, RULE_TOKEN, RULE_PORT_ALL, RULE_SHARED_NETWORK, RULE_DATA_WRITABLE,
+        RULE_USERNS, RULE_SECRET_ENV, RULE_SECRET_FILE, RULE_ENV_FILE, RULE_TOKEN, RULE_PORT_ALL, RULE_SHARED_NETWORK, RULE_DATA_WRITABLE,
         RULE_CAP_RETURN, RULE_CAP_DROP, RULE_NO_NEW_PRIVS, RULE_ROOT, RULE_NON_ROOT, RULE_SECCOMP_UNSET, RULE_READ_ONLY,
         RULE_LIMITS, RULE_RESTART, RULE_IMAGE, RULE_DOMAIN_WILD, RULE_LOCAL_BINDING, RULE_FAIL_OPEN,
         RULE_N
@@ -192,6 +192,8 @@ void read_mount_words(struct assessment *a, struct unit *u, const char *spec, un
 /* --- assess-judge.c, assess-answer.c */
 void judge(struct assessment *a);
 void answer(struct assessment *a);
+/* What answers its system calls, where that is not the host's kernel (gVisor, a virtual machine); NULL: it is. */
+const char *unit_other_kernel(const struct unit *u);
 void answer_add(struct assessment *a, int question, const char *unit, const char *text); /* 0 where, 1 reach, 2 creds */
 
 /* --- assess-path.c: what a path of the host means to those who may use it. */

@@ -235,6 +235,7 @@ static void judge_limits(struct assessment *a, const struct unit *u) {
 
 static void judge_walls(struct assessment *a, const struct unit *u) {
         bool pod = a->format == FORMAT_POD;
+        bool other_kernel = unit_other_kernel(u) || (u->runtime.text && strcasestr(u->runtime.text, "sysbox")); /* which maps ids */
 
         yes(a, u, u->privileged, RULE_PRIVILEGED);
         yes(a, u, u->api_socket, RULE_API_SOCKET);
@@ -254,11 +255,11 @@ static void judge_walls(struct assessment *a, const struct unit *u) {
                 find(a, RULE_ROOT, u, u->user.line, NULL);
         else if (pod && u->run_as_non_root.is != YES && !u->user.text)
                 find(a, RULE_NON_ROOT, u, u->run_as_non_root.line ? u->run_as_non_root.line : u->line, NULL);
-        if (pod && u->seccomp_set.is != YES && u->seccomp_off.is != YES && u->privileged.is != YES)
+        if (pod && u->seccomp_set.is != YES && u->seccomp_off.is != YES && u->privileged.is != YES && !other_kernel)
                 find(a, RULE_SECCOMP_UNSET, u, u->line, NULL);
         if (pod && u->read_only.is != YES)
                 find(a, RULE_READ_ONLY, u, u->read_only.line ? u->read_only.line : u->line, NULL);
-        if (u->own_userns.is != YES && u->rootless.is != YES && u->host_userns.is != YES && u->privileged.is != YES && !u->partial)
+        if (u->own_userns.is != YES && u->rootless.is != YES && u->host_userns.is != YES && u->privileged.is != YES && !u->partial && !other_kernel)
                 find(a, RULE_USERNS, u, u->line, NULL);
 }
 
@@ -304,7 +305,7 @@ static void judge_unit(struct assessment *a, const struct unit *u) {
                 find(a, RULE_IMAGE, u, u->image.line, keep_shown(a, u->image.text));
 }
 
-/* Services that one network joins, by its name. One finding for the file: a place for each service. */
+/* Services that one network joins, by its name: three or more, as two that share one have it to talk to each other. */
 static void judge_shared(struct assessment *a) {
         size_t n_default = 0;
 
@@ -312,11 +313,10 @@ static void judge_shared(struct assessment *a) {
                 return;
         for (size_t i = 0; i < a->units.n; i++)
                 n_default += a->units.items[i].networks.n == 0 && a->units.items[i].reach == REACH_OUT;
-        if (n_default >= 2)
+        if (n_default >= 3)
                 for (size_t i = 0; i < a->units.n; i++)
                         if (a->units.items[i].networks.n == 0 && a->units.items[i].reach == REACH_OUT)
                                 find(a, RULE_SHARED_NETWORK, &a->units.items[i], a->units.items[i].line, "the project's default network");
-        /* A named network with more than two members: two that share one have it to talk to each other. */
         for (size_t i = 0; i < a->units.n; i++)
                 for (size_t k = 0; k < a->units.items[i].networks.n; k++) {
                         const struct fact *net = &a->units.items[i].networks.items[k];

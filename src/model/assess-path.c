@@ -104,7 +104,8 @@ static enum path_kind socket_kind(const char *path) {
 
 enum path_kind path_kind(const char *given) {
         static const char *const system[] = {
-                "/bin", "/sbin", "/usr", "/lib", "/lib32", "/lib64", "/boot", "/etc/cron.d", "/etc/cron.daily", "/etc/cron.hourly",
+                "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/src", "/usr/local/bin", "/usr/local/sbin",
+                "/usr/local/lib", "/lib", "/lib32", "/lib64", "/boot", "/etc/cron.d", "/etc/cron.daily", "/etc/cron.hourly",
                 "/etc/crontab", "/var/spool/cron", "/etc/systemd", "/etc/init.d", "/etc/profile", "/etc/profile.d", "/etc/passwd",
                 "/etc/group", "/etc/ld.so.preload", "/etc/ld.so.conf.d", "/etc/pam.d", "/etc/docker", "/opt/cni", "/etc/cni",
         };
@@ -141,6 +142,8 @@ enum path_kind path_kind(const char *given) {
                 return PATH_PROJECT;
         if (path[0] != '/')
                 return PATH_DATA;
+        if (streq(path, "/usr") || streq(path, "/usr/local"))
+                return PATH_SYSTEM;
         if (streq(path, "/etc") || streq(path, "/var") || streq(path, "/var/lib") || beneath_any(path, secret, ELEMENTSOF(secret)))
                 return PATH_SYSTEM_SECRET;
         if (beneath_any(path, system, ELEMENTSOF(system)))

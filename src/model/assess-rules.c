@@ -81,8 +81,9 @@ const struct rule assess_rules[RULE_N] = {
                 "a process in {} reads them and can send them on",
                 "take the mount out; give the one credential that is needed, with the least rights", NULL, NULL,
                 "homes and credentials are not in view"},
-        [RULE_HOST_READ] = {"host-files", ASSESS_MEDIUM, "files of the host that tell about others are mounted",
-                "a process in {} sees the host's processes with their arguments, its terminals or its groups",
+        [RULE_HOST_READ] = {"host-files", ASSESS_MEDIUM, "parts of the host that tell about others are mounted",
+                "a process in {} sees what is not its own: files of the host that are open to everybody, its processes with their "
+                "arguments, its terminals or its groups",
                 "take the mount out, or mount the one file that is needed, read-only", NULL, NULL, BELLJAR_FILES},
         [RULE_AGENT_SOCKET] = {"agent-socket", ASSESS_MEDIUM, "the user's key agent or display is mounted",
                 "a process in {} signs with the user's keys (ssh-agent, gpg-agent), or reads the screen and types (X11)",
@@ -184,6 +185,9 @@ const struct rule assess_rules[RULE_N] = {
         [RULE_BASH_RISKY] = {"bash-runs-anything", ASSESS_MEDIUM, "an allowed command that can run any other",
                 "its arguments are a program: whatever the model writes there runs without a question",
                 "name the whole command, as Bash(npm run test)", NULL, NULL, "the command is held whoever asked for it"},
+        [RULE_BASH_SENDS] = {"bash-sends-anywhere", ASSESS_MEDIUM, "an allowed command that sends anything anywhere",
+                "what the model reads it can send to any address without a question",
+                "switch sandbox.enabled on, or name the address in the rule", NULL, NULL, BELLJAR_NET},
         [RULE_READ_SECRETS] = {"secrets-readable", ASSESS_MEDIUM, "the sandbox reads the user's credentials",
                 "everything of the user's may be read unless it is denied: keys in ~/.ssh and ~/.aws too, and what is read can leave "
                 "by any allowed domain",
@@ -191,12 +195,12 @@ const struct rule assess_rules[RULE_N] = {
         [RULE_MCP_ALL] = {"mcp-any", ASSESS_MEDIUM, "every MCP server of a project is trusted",
                 "a repository that somebody else wrote starts its own programs on the host, outside of the sandbox",
                 "enabledMcpjsonServers with the names", NULL, NULL, NULL},
-        [RULE_USERNS] = {"no-user-namespace", ASSESS_MEDIUM, "no user namespace",
+
+        /* --- bounds */
+        [RULE_USERNS] = {"no-user-namespace", ASSESS_LOW, "no user namespace",
                 "root in {} is root of the host to the kernel unless the engine runs rootless or maps ids: what gets out is root there",
                 "run the engine rootless or with userns-remap (the file cannot say it)", "dockerd --userns-remap, or rootless",
                 "hostUsers: false", "two user namespaces, also for root"},
-
-        /* --- bounds */
         [RULE_SECRET_ENV] = {"secret-in-environment", ASSESS_LOW, "a credential in the environment",
                 "every process in {} inherits it, and what it can do anybody can who gets a process there",
                 "secrets: with a file, and NAME_FILE where the program knows it", "a mounted file", "a mounted secret", BELLJAR_ENV},

@@ -72,8 +72,21 @@ static const char *program(struct assessment *a, const char *s) {
 /* Programs whose arguments are a program. */
 static bool runs_anything(const char *p) {
         static const char *const list[] = {"sh", "bash", "zsh", "dash", "fish", "env", "sudo", "doas", "su", "xargs", "find", "ssh", "eval", "exec", "python", "python3",
-                                           "node", "deno", "bun", "bunx", "npx", "uvx", "uv", "perl", "ruby", "php", "awk", "gawk", "lua", "osascript", "docker", "podman", "kubectl",
+                                           "node", "deno", "bun", "bunx", "npx", "source", "uvx", "uv", "perl", "ruby", "php", "awk", "gawk", "lua", "osascript", "docker", "podman", "kubectl",
                                            "nerdctl", "tmux", "screen", "nohup", "timeout", "watch", "parallel", "pwsh", "powershell"};
+        return equals_any(p, list, ELEMENTSOF(list));
+}
+
+/* The same, of two words. */
+static bool runs_anything_2(const char *s) {
+        static const char *const list[] = {"uv run", "npm exec", "pnpm exec", "pnpm dlx", "yarn dlx", "yarn exec", "go run", "cargo run", "poetry run", "pipx run",
+                                           "python -c", "python3 -c", "node -e", "bash -c", "sh -c", "docker run", "docker exec", "docker compose", "kubectl exec",
+                                           "git -c", "git config", "uv tool", "dotnet run", "deno run", "bun run", "bun x", "pipenv run", "conda run"};
+        return equals_any(s, list, ELEMENTSOF(list));
+}
+
+static bool sends(const char *p) {
+        static const char *const list[] = {"curl", "wget", "nc", "ncat", "netcat", "socat", "scp", "sftp", "rsync", "ftp", "telnet", "http", "https", "xh"};
         return equals_any(p, list, ELEMENTSOF(list));
 }
 
@@ -90,10 +103,12 @@ static const char *rule_of(struct assessment *a, const char *rule, const char *t
 /* Every command: Bash, Bash(*), Bash(:*), Bash(**). */
 static bool is_all(const char *inner) { return strspn(inner, "*: ") == strlen(inner); }
 
-/* Ends in a wildcard right behind the program, so that its arguments are free. */
-static bool free_arguments(const char *inner) {
-        const char *p = inner + strcspn(inner, " :*");
-        return *p && strspn(p, " :*") == strlen(p);
+/* What stands before a wildcard at the end, so that more arguments are free: "uv run" of "uv run:*"; NULL: it has none. */
+static const char *free_after(struct assessment *a, const char *inner) {
+        size_t n = strlen(inner), end = n;
+        while (end > 0 && strchr(" :*", inner[end - 1]))
+                end--;
+        return end < n && memchr(inner + end, '*', n - end) ? keep_n(a, inner, end) : NULL;
 }
 
 static const char *without_glob(struct assessment *a, const char *s) {
@@ -124,7 +139,7 @@ static void judge_write(struct assessment *a, const char *s, unsigned line) {
 
 static void judge_allow(struct assessment *a, const struct settings *s, const struct yaml_node *list) {
         for (const struct yaml_node *i = node_is_list(list) ? list->first : NULL; i; i = i->next) {
-                const char *rule = node_text(i), *inner;
+                const char *rule = node_text(i), *inner, *before;
                 if (!rule || !charge(a, i->len))
                         continue;
                 const char *shown = keep_shown(a, rule);
@@ -136,11 +151,17 @@ static void judge_allow(struct assessment *a, const struct settings *s, const st
                                 continue; /* the sandbox holds whatever it is */
                         if (is_all(inner))
                                 find(a, RULE_BASH_ALL, NULL, i->line, shown);
-                        else if (free_arguments(inner) && runs_anything(program(a, inner)))
-                                find(a, RULE_BASH_RISKY, NULL, i->line, shown);
+                        else if ((before = free_after(a, inner))) {
+                                if (runs_anything_2(before) || (!strchr(before, ' ') && runs_anything(program(a, before))))
+                                        find(a, RULE_BASH_RISKY, NULL, i->line, shown);
+                                else if (!s->enabled && !strchr(before, ' ') && sends(program(a, before)))
+                                        find(a, RULE_BASH_SENDS, NULL, i->line, shown);
+                        }
                 } else if ((inner = rule_of(a, rule, "WebFetch"))) {
                         const char *domain = str_after(inner, "domain:");
-                        judge_domain(a, domain ? domain : "*", i->line);
+                        /* With a domain it is one that sandboxed commands reach too; alone it only fetches. */
+                        if (!domain || s->enabled)
+                                judge_domain(a, domain ? domain : "*", i->line);
                 } else if ((inner = rule_of(a, rule, "Edit")) || (inner = rule_of(a, rule, "Write")))
                         judge_write(a, inner, i->line);
         }
