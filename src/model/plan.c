@@ -60,8 +60,6 @@ void plan_free(struct plan *p) {
         free(p->ids.outer_gid_map);
         free(p->ids.inner_uid_map);
         free(p->ids.inner_gid_map);
-        free(p->ids.idmap_uid_map);
-        free(p->ids.idmap_gid_map);
         free(p->ids.store_map);
         strlist_clear(&p->env);
         strlist_clear(&p->argv);

@@ -72,8 +72,6 @@ struct plan_ids {
         uid_t host_uid, host_gid; /* of the payload, on the host */
         char *outer_uid_map, *outer_gid_map; /* text for /proc/PID/{uid,gid}_map */
         char *inner_uid_map, *inner_gid_map;
-        /* root: of the mounts that show the workspace's owner as the payload; NULL: nothing to change */
-        char *idmap_uid_map, *idmap_gid_map;
         char *store_map; /* root: of the mounts of an image's trees, users and groups alike; NULL: no image */
         uid_t owner_uid;  /* of the workspace on the host */
         gid_t owner_gid;

@@ -44,8 +44,12 @@ static int take_range(uid_t *ret_base, int *ret_lock, struct error *e) {
         return error_set(e, EAGAIN, "all %u ranges of user ids are in use by sandboxes", RANGE_COUNT);
 }
 
+/* An id of an image stands one higher in the outer namespace, whose id 0 is init's: no process of the image may own
+ * init's /proc files, which the kernel gives to that id. */
+#define OUTER(id) ((id) + 1)
+
 /* Lines of a map "inside outside count" in which the inner ids a and b change places, all others up to n stay, and the
- * outer ones begin at base. */
+ * outer ones begin at base. Where b lies beyond n it takes a's place. a is below n. */
 static char *swapped_map(uid_t base, unsigned n, unsigned a, unsigned b) {
         _cleanup_strbuf_ struct strbuf m = {};
         unsigned lo = MIN(a, b), hi = MAX(a, b);
@@ -54,6 +58,12 @@ static char *swapped_map(uid_t base, unsigned n, unsigned a, unsigned b) {
                 return str_printf("0 %u %u\n", base, n);
         if (lo > 0)
                 strbuf_printf(&m, "0 %u %u\n", base, lo);
+        if (b >= n) {
+                if (a + 1 < n)
+                        strbuf_printf(&m, "%u %u %u\n", a + 1, base + a + 1, n - a - 1);
+                strbuf_printf(&m, "%u %u 1\n", b, base + a);
+                return strbuf_take(&m);
+        }
         strbuf_printf(&m, "%u %u 1\n", lo, base + hi);
         if (hi > lo + 1)
                 strbuf_printf(&m, "%u %u %u\n", lo + 1, base + lo + 1, hi - lo - 1);
@@ -63,9 +73,25 @@ static char *swapped_map(uid_t base, unsigned n, unsigned a, unsigned b) {
         return strbuf_take(&m);
 }
 
-static int check_maps(const struct plan_ids *ids, struct error *e) {
+int plan_ids_owner_maps(const struct plan *p, uid_t uid, gid_t gid, char **ret_uid_map, char **ret_gid_map) {
+        const struct plan_ids *ids = &p->ids;
+        /* The first host id and the number of those that the command can see, in the outer namespace and beyond init's. */
+        uid_t base = ids->store_map ? ids->uid_base + OUTER(0) : ids->uid_base;
+        unsigned n = ids->store_map ? RANGE_SIZE - OUTER(0) : RANGE_SIZE;
+        _cleanup_free_ char *u = swapped_map(base, n, ids->inner_uid, uid), *g = swapped_map(base, n, ids->inner_gid, gid);
+
+        if (!u || !g)
+                return -ENOMEM;
+        *ret_uid_map = TAKE_PTR(u);
+        *ret_gid_map = TAKE_PTR(g);
+        return 0;
+}
+
+static int check_maps(const struct plan *p, struct error *e) {
+        const struct plan_ids *ids = &p->ids;
+
         if (!ids->outer_uid_map || !ids->outer_gid_map || !ids->inner_uid_map || !ids->inner_gid_map ||
-            (ids->root && (!ids->idmap_uid_map || !ids->idmap_gid_map)))
+            (ids->root && p->image && !ids->store_map))
                 return error_set(e, ENOMEM, "out of memory");
         return 0;
 }
@@ -98,21 +124,14 @@ int plan_ids_of_host(struct plan *p, uid_t owner, gid_t owner_gid, int *ret_lock
                 *ids = (struct plan_ids){.root = true, .uid_base = base, .outer_uid = AGENT_UID, .outer_gid = AGENT_UID,
                                          .inner_uid = AGENT_UID, .inner_gid = AGENT_UID, .init_uid = INIT_UID,
                                          .view_uid = AGENT_UID, .host_uid = base + AGENT_UID, .host_gid = base + AGENT_UID,
-                                         .owner_uid = owner < INIT_UID ? owner : AGENT_UID,
-                                         .owner_gid = owner_gid < INIT_UID ? owner_gid : AGENT_UID};
+                                         .owner_uid = owner, .owner_gid = owner_gid};
                 ids->outer_uid_map = str_printf("0 %u %u\n", base, RANGE_SIZE);
                 ids->outer_gid_map = str_printf("0 %u %u\n", base, RANGE_SIZE);
                 ids->inner_uid_map = str_printf("0 0 %u\n", RANGE_SIZE);
                 ids->inner_gid_map = str_printf("0 0 %u\n", RANGE_SIZE);
-                ids->idmap_uid_map = swapped_map(base, RANGE_SIZE, AGENT_UID, ids->owner_uid);
-                ids->idmap_gid_map = swapped_map(base, RANGE_SIZE, AGENT_UID, ids->owner_gid);
         }
-        return check_maps(ids, e);
+        return check_maps(p, e);
 }
-
-/* An id of an image stands one higher in the outer namespace, whose id 0 is init's: no process of the image may own
- * init's /proc files, which the kernel gives to that id. */
-#define OUTER(id) ((id) + 1)
 
 static char *outer_map_of_subids(const struct ids *have, uid_t own, uid_t first) {
         return str_printf("0 %u 1\n1 %u 1\n2 %u %u\n", first + have->n - 2, own, first, have->n - 2);
@@ -182,11 +201,7 @@ int plan_ids_of_image(struct plan *p, const struct ids *have, const struct image
                 ids->host_gid = base + OUTER(gid);
                 ids->outer_uid_map = str_printf("0 %u %u\n", base, RANGE_SIZE);
                 ids->outer_gid_map = str_printf("0 %u %u\n", base, RANGE_SIZE);
-                ids->idmap_uid_map = swapped_map(base + 1, n, uid, owner < n ? owner : uid);
-                ids->idmap_gid_map = swapped_map(base + 1, n, gid, owner_gid < n ? owner_gid : gid);
                 ids->store_map = str_printf("%u %u %u\n", IDS_STORE_BASE, base + 1, n);
-                if (!ids->store_map)
-                        return error_set(e, ENOMEM, "out of memory");
                 break;
         }
         }
@@ -197,5 +212,5 @@ int plan_ids_of_image(struct plan *p, const struct ids *have, const struct image
         }
         if ((r = plan_groups(p, user, n, e)) < 0)
                 return r;
-        return check_maps(ids, e);
+        return check_maps(p, e);
 }

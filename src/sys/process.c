@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/sched.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,34 +54,29 @@ int process_map_ids(pid_t pid, const char *uid_map, const char *gid_map, int set
         return file_poke(fd, "gid_map", gid_map);
 }
 
-int process_userns(const char *uid_map, const char *gid_map) {
-        char path[40], byte;
-        int pidfd = -1, r, fd, hold[2];
+static int end_at_once(void *arg) {
+        (void)arg;
+        _exit(0);
+}
 
-        if (pipe2(hold, O_CLOEXEC) < 0)
+int process_userns(const char *uid_map, const char *gid_map) {
+        /* Nothing but an _exit(2) runs on it, in the parent's memory and while the parent waits (CLONE_VFORK): no page table is
+         * copied. The dead process keeps its namespace until it is reaped. */
+        _Alignas(16) char stack[16384];
+        char path[40];
+        int r, fd;
+
+        pid_t pid = clone(end_at_once, stack + sizeof(stack), CLONE_NEWUSER | CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+        if (pid < 0)
                 return -errno;
-        pid_t pid = process_clone(CLONE_NEWUSER, -1, &pidfd);
-        if (pid == 0) {
-                /* Lives until the other end is closed, by its parent or by its parent's end. */
-                close(hold[1]);
-                (void)!read(hold[0], &byte, 1);
-                _exit(0);
-        }
-        close(hold[0]);
-        if (pid < 0) {
-                close(hold[1]);
-                return pid;
-        }
         r = process_map_ids(pid, uid_map, gid_map, 0);
         if (r == 0) {
                 snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
                 fd = open(path, O_RDONLY | O_CLOEXEC);
                 r = fd < 0 ? -errno : fd;
         }
-        close(hold[1]);
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
                 ;
-        close(pidfd);
         return r;
 }
 

@@ -71,12 +71,45 @@ TEST(range_of_root) {
         unsigned long a, b, c;
         check(sscanf(p->ids.store_map, "%lu %lu %lu", &a, &b, &c) == 3 && a == IDS_STORE_BASE && b == p->ids.uid_base + 1 && c == 65535);
         /* The workspace's owner, root of the host, is shown as the command's user, and that id in root's place. */
-        check(strncmp(p->ids.idmap_uid_map, "0 ", 2) == 0 && sscanf(p->ids.idmap_uid_map, "%lu %lu %lu", &a, &b, &c) == 3 && b == p->ids.host_uid && c == 1);
+        char *u, *g;
+        check(plan_ids_owner_maps(p, 0, 0, &u, &g) == 0 && sscanf(u, "%lu %lu %lu", &a, &b, &c) == 3 && a == 0 && b == p->ids.host_uid && c == 1);
+        free(u);
+        free(g);
+        /* An owner beyond the range takes the user's place, and what is the user's by number on the host is nobody's. */
+        check(plan_ids_owner_maps(p, 70000, 33, &u, &g) == 0);
+        _cleanup_free_ char *wanted = str_printf("0 %u 33\n34 %u %u\n70000 %u 1\n", p->ids.uid_base + 1, p->ids.uid_base + 35, 65534 - 33,
+                                                 p->ids.host_uid);
+        check(wanted && streq(u, wanted));
+        free(wanted);
+        wanted = str_printf("0 %u 65535\n", p->ids.uid_base + 1);
+        check(wanted && streq(g, wanted));
+        free(u);
+        free(g);
         check(plan_ids_of_image(q, &have, &root, 0, 0, &other, &e) == 0 && q->ids.uid_base != p->ids.uid_base);
         close(lock);
         close(other);
         plan_free(p);
         plan_free(q);
+}
+
+TEST(groups_of_image) {
+        const struct ids range = {.kind = IDS_SUBIDS, .n = 1001, .uid = 1000, .gid = 1000, .subuid = 100000, .subgid = 100000};
+        const struct ids one = {.kind = IDS_ONE, .n = 1, .uid = 1000, .gid = 1000};
+        struct image_user u = {.uid = 5, .gid = 6, .home = "/", .groups = {7, 6, 1000, 0}, .n_groups = 4};
+        struct plan *p = plan_new(), *q = plan_new(), *s = plan_new();
+        struct error e = {};
+        int lock;
+
+        /* Its own first and once, in the outer namespace; 1000 does not exist. */
+        check(plan_ids_of_image(p, &range, &u, 1000, 1000, &lock, &e) == 0 && p->ids.n_groups == 3);
+        check(p->ids.outer_groups[0] == 7 && p->ids.outer_groups[1] == 8 && p->ids.outer_groups[2] == 1 && p->notes.n == 1);
+        check(plan_ids_of_image(q, &one, &u, 1000, 1000, &lock, &e) == 0 && q->ids.n_groups == 0 && q->notes.n == 0);
+        for (u.n_groups = 0; u.n_groups < IMAGE_GROUPS_MAX; u.n_groups++)
+                u.groups[u.n_groups] = 100 + (gid_t)u.n_groups;
+        check(plan_ids_of_image(s, &range, &u, 1000, 1000, &lock, &e) == 0 && s->ids.n_groups == PLAN_GROUPS_MAX && s->notes.n == 0);
+        plan_free(p);
+        plan_free(q);
+        plan_free(s);
 }
 
 TAP_MAIN

@@ -116,6 +116,12 @@ static int apply_late(struct run_options *o, const char *cwd, const char *home, 
         struct policy *p = o->policy;
         int r = 0;
 
+        /* As docker has it, -e wins over --env-file wherever the two stand. */
+        for (size_t i = 0; r >= 0 && i < o->late.n; i++) {
+                char *value;
+                if (strtol(o->late.items[i], &value, 10) == OPT_ENV_FILE)
+                        r = read_env_file(p, value + 1, e);
+        }
         for (size_t i = 0; r >= 0 && i < o->late.n; i++) {
                 char *value;
                 int id = (int)strtol(o->late.items[i], &value, 10);
@@ -137,7 +143,6 @@ static int apply_late(struct run_options *o, const char *cwd, const char *home, 
                 case OPT_READ: r = add_read(p, value, cwd, home, e); break;
                 case OPT_HIDE: r = policy_add_hide(p, value, e); break;
                 case OPT_ENV: r = policy_add_env(p, value, e); break;
-                case OPT_ENV_FILE: r = read_env_file(p, value, e); break;
                 case OPT_WITHOUT: r = policy_add_without(p, value, e); break;
                 }
         }

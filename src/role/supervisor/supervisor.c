@@ -71,42 +71,6 @@ void supervisor_kill(struct supervisor *x) {
                 (void)!process_signal(x->init_pidfd, SIGKILL);
 }
 
-/* Trees that must appear with other owners (run by root): opened and id-mapped by the supervisor, which has the
- * right to. */
-static int map_trees(struct supervisor *x, int userns, int store, struct error *e) {
-        int r;
-
-        for (size_t i = 0; i < x->plan->n_ops; i++) {
-                int tree = x->s->launch.trees[i];
-                if (tree < 0)
-                        continue;
-                r = mount_idmap(tree, false, x->plan->ops[i].flags & PLAN_STORE ? store : userns);
-                if (r < 0) {
-                        error_errno(e, r, "%s cannot be shown under other owners: its file system has no id-mapped mounts",
-                                    x->plan->ops[i].source);
-                        return error_fix(e, "run belljar as the owner of the files instead of root");
-                }
-        }
-        return 0;
-}
-
-static int open_trees(struct supervisor *x, struct error *e) {
-        x->s->launch.trees = calloc(x->plan->n_ops, sizeof(int));
-        if (!x->s->launch.trees)
-                return error_set(e, ENOMEM, "out of memory");
-        for (size_t i = 0; i < x->plan->n_ops; i++) {
-                const struct plan_op *op = &x->plan->ops[i];
-                x->s->launch.trees[i] = -1;
-                if (!(op->flags & (PLAN_IDMAP | PLAN_STORE)))
-                        continue;
-                int fd = mount_clone(AT_FDCWD, op->source, op->flags & PLAN_RECURSIVE);
-                if (fd < 0)
-                        return error_errno(e, fd, "%s cannot be opened for the sandbox", op->source);
-                x->s->launch.trees[i] = fd;
-        }
-        return 0;
-}
-
 static void fill_config(const struct supervisor *x, struct init_config *c) {
         const struct plan *p = x->plan;
         const struct launch *l = &x->s->launch;
@@ -149,20 +113,12 @@ static int start(struct supervisor *x, struct error *e) {
         int pair[2], go[2] = {-1, -1}, r;
         bool wait_for_go = !p->ids.single || (s->cgroup && (s->cgroup->v1_path[0] || s->cgroup->v1_path[1] || s->cgroup->v1_path[2]));
 
-        /* Before the launcher's channels are made: its short-lived process must not hold their ends. */
-        _cleanup_fd_ int userns = -EBADF, store = -EBADF;
-        if (p->ids.root) {
-                userns = process_userns(p->ids.idmap_uid_map, p->ids.idmap_gid_map);
-                if (userns >= 0 && p->ids.store_map)
-                        store = process_userns(p->ids.store_map, p->ids.store_map);
-                if (userns < 0 || (p->ids.store_map && store < 0))
-                        return error_errno(e, MIN(userns, store), "a map of owners cannot be made");
-        }
+        /* Before the launcher's channels are made: the short-lived processes of the maps must not hold their ends. */
+        if (p->ids.root && (r = trees_open(x, e)) < 0)
+                return r;
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ||
             (wait_for_go && pipe2(go, O_CLOEXEC) < 0))
                 return error_errno(e, errno, "the launcher's channels cannot be made");
-        if (p->ids.root && (r = open_trees(x, e)) < 0)
-                return r;
         x->ctl = pair[0];
         s->launch.control = pair[1];
         s->launch.go = go[0];
@@ -190,7 +146,7 @@ static int start(struct supervisor *x, struct error *e) {
         if (p->ids.root) {
                 if ((r = process_map_ids(pid, p->ids.outer_uid_map, p->ids.outer_gid_map, 0)) < 0)
                         return error_errno(e, r, "the sandbox's ids cannot be mapped");
-                if ((r = map_trees(x, userns, store, e)) < 0)
+                if ((r = trees_map(x, e)) < 0)
                         return r;
         }
         if (p->ids.subids) {
@@ -210,8 +166,7 @@ static int start(struct supervisor *x, struct error *e) {
                         return error_errno(e, errno, "the launcher cannot be let go");
                 close(go[1]);
         }
-        for (size_t i = 0; s->launch.trees && i < p->n_ops; i++)
-                fd_close(s->launch.trees[i]);
+        trees_close(x);
         return 0;
 }
 

@@ -27,6 +27,9 @@ struct supervisor {
         bool disk_unseen; /* it was busy since the last walk */
         int disk_pipe;
         int userns; /* the outer one, where files of other ids than the supervisor's can lie in its directory; else -1 */
+        /* trees.c: the maps of owners, and which one each operation's tree has */
+        struct owner_map *maps;
+        size_t n_maps, *map_of;
         char namespaces[7][64]; /* "net:[4026531840]", by namespace_names */
 };
 
@@ -38,6 +41,12 @@ void supervisor_end(struct supervisor *x, enum run_end end, int status);
 void supervisor_kill(struct supervisor *x);
 /* A child of the supervisor's takes the rights of the sandbox's root over the sandbox's files. */
 void supervisor_own(const struct supervisor *x);
+
+/* Trees under other owners, run by root (trees.c): opens them and makes their maps; maps them, once the sandbox's ids are
+ * there; lets go of what the launcher has by then. */
+int trees_open(struct supervisor *x, struct error *e) _must_check_;
+int trees_map(struct supervisor *x, struct error *e) _must_check_;
+void trees_close(struct supervisor *x);
 
 /* Sampling (sample.c): whether this run needs it; before the first; the next one; and what the child that counts the layers
  * has found, when disk_pipe is readable. */
