@@ -1,11 +1,14 @@
 /* Sandboxes on disk, see state.h. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -224,6 +227,8 @@ int state_create(int root, mode_t mode, uid_t uid, gid_t gid, struct state *ret,
             (process_is_root() && (fchownat(s.dir, "upper", uid, gid, AT_SYMLINK_NOFOLLOW) < 0 ||
                                 fchownat(s.dir, "work", uid, gid, AT_SYMLINK_NOFOLLOW) < 0)))
                 return error_errno(e, errno, "the layer for changes cannot be made");
+        /* Otherwise a former run's last word to the next one. */
+        (void)!utimensat(s.dir, "upper", NULL, 0);
         *ret = s;
         s = STATE_NONE;
         return 0;
@@ -338,6 +343,28 @@ bool state_has_groups(const struct state *s) {
         return file_read(s->dir, "cgroup", 64u << 10, &text, NULL) == 0 && text[strspn(text, "\n")];
 }
 
+/* Whether the empty upper/ is as a new one would be, once state_create has set its mode (and, by root, its owner): a run
+ * may have given it, as the root of its workspace, to another id, or left attributes for the next run to find. */
+static bool as_new(const struct state *s) {
+        _cleanup_fd_ int fd = openat(s->dir, "upper", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        char names[1024];
+        int flags = 0, usual = 0;
+        struct stat st, dir;
+
+        if (fd < 0 || fstat(fd, &st) < 0 || fstat(s->dir, &dir) < 0 ||
+            (!process_is_root() && (st.st_uid != dir.st_uid || st.st_gid != dir.st_gid)))
+                return false;
+        ssize_t n = flistxattr(fd, names, sizeof(names));
+        if (n < 0 && errno != ENOTSUP)
+                return false;
+        for (const char *p = names; p < names + n; p += strlen(p) + 1)
+                /* Of overlayfs itself: what a run calls so gets another "overlay.", or is refused (overlayfs.rst). */
+                if ((!str_after(p, "user.overlay.") || str_after(p, "user.overlay.overlay.")) && !streq(p, "security.selinux"))
+                        return false;
+        return ioctl(fd, FS_IOC_GETFLAGS, &flags) < 0 || ioctl(s->dir, FS_IOC_GETFLAGS, &usual) < 0 ||
+               !((flags ^ usual) & FS_FL_USER_MODIFIABLE);
+}
+
 void state_release(struct state *s, bool forget, bool remove) {
         char from[64], to[64];
 
@@ -346,7 +373,7 @@ void state_release(struct state *s, bool forget, bool remove) {
                 return;
         if (state_has_groups(s)) /* the record of a group that could not be removed must not be taken over */
                 return;
-        if (remove || state_changed(s) || count_unchanged(s->root) >= (int)UNCHANGED_MAX) {
+        if (remove || state_changed(s) || !as_new(s) || count_unchanged(s->root) >= (int)UNCHANGED_MAX) {
                 (void)!state_remove_dir(s, NULL);
                 return;
         }
