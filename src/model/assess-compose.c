@@ -54,7 +54,7 @@ static bool is_path_variable(const char *s) {
 /* The colon after the letter of a drive, as in C:\x or C:/x:/y: of v:/x it is what parts a volume from its target. */
 static bool is_drive(const char *spec, const char *colon) {
         bool letter = (spec[0] >= 'a' && spec[0] <= 'z') || (spec[0] >= 'A' && spec[0] <= 'Z');
-        return letter && colon == spec + 1 && (colon[1] == '\\' || (colon[1] == '/' && strstr(colon + 2, ":/")));
+        return letter && colon == spec + 1 && *colon == ':' && (colon[1] == '\\' || (colon[1] == '/' && strstr(colon + 2, ":/")));
 }
 
 static bool is_host_path(const char *s) {
@@ -203,7 +203,7 @@ void read_facts(struct assessment *a, const struct yaml_node *n, struct fact **i
 static const char *volume_device(struct assessment *a, const struct yaml_node *volumes, const char *name, size_t len) {
         if (len == 0 || len > 200)
                 return NULL;
-        const struct yaml_node *opts = node_get(node_get(volumes, keep_n(a, name, len)), "driver_opts");
+        const struct yaml_node *opts = node_get(node_lookup(a, volumes, keep_n(a, name, len)), "driver_opts");
         const char *o = node_expand(a, node_get(opts, "o"), NULL, NULL), *device = node_expand(a, node_get(opts, "device"), NULL, NULL);
         return o && device && strstr(o, "bind") ? device : NULL;
 }
@@ -336,7 +336,7 @@ static void read_service(struct assessment *a, struct unit *u, const struct yaml
         if (extends) {
                 const char *file = node_expand(a, node_get(extends, "file"), NULL, NULL);
                 const char *name = node_text(extends) ?: node_text(node_get(extends, "service"));
-                const struct yaml_node *base = name && !file ? node_get(services, name) : NULL;
+                const struct yaml_node *base = name && !file ? node_lookup(a, services, name) : NULL;
                 if (base && depth < EXTENDS_MAX)
                         read_service(a, u, doc, services, base, depth + 1);
                 else if (file)
@@ -400,13 +400,13 @@ static enum reach network_reach(struct assessment *a, const struct yaml_node *ne
         if (u->networks.n == 0)
                 return node_flag(a, node_get(networks, "default"), "internal").is == YES ? REACH_INTERNAL : REACH_OUT;
         for (size_t i = 0; i < u->networks.n; i++) {
-                const struct yaml_node *net = node_get(networks, u->networks.items[i].text);
+                const struct yaml_node *net = node_lookup(a, networks, u->networks.items[i].text);
                 const char *driver = node_expand(a, node_get(net, "driver"), NULL, NULL), *real = node_text(node_get(net, "name"));
                 if ((driver && streq(driver, "host")) || (real && streq(real, "host")))
                         return REACH_HOST;
         }
         for (size_t i = 0; i < u->networks.n; i++)
-                if (node_flag(a, node_get(networks, u->networks.items[i].text), "internal").is != YES)
+                if (node_flag(a, node_lookup(a, networks, u->networks.items[i].text), "internal").is != YES)
                         return REACH_OUT;
         return REACH_INTERNAL;
 }

@@ -15,7 +15,7 @@
 #define ASSESS_UNITS_MAX 2000u
 #define ASSESS_FACTS_MAX 50000u        /* mounts, ports, variables and so on, of all units together */
 #define ASSESS_PLACES_MAX 20000u       /* lines of findings */
-#define ASSESS_WORK_MAX (64u << 20)    /* bytes of text that are looked at, what several services extend counted each time */
+#define ASSESS_WORK_MAX (256u << 20)   /* bytes of text that are looked at, what several services extend counted each time */
 
 enum format { FORMAT_COMPOSE, FORMAT_INSPECT, FORMAT_POD, FORMAT_DEVCONTAINER, FORMAT_CLAUDE, FORMAT_SRT };
 
@@ -138,6 +138,8 @@ struct assessment {
 const struct yaml_node *node_key(const struct yaml_node *map, const char *key);
 /* Its value; NULL where there is no key or it is null. */
 const struct yaml_node *node_get(const struct yaml_node *map, const char *key);
+/* The same for a key that the file chose, which is looked for again and again: charged. */
+const struct yaml_node *node_lookup(struct assessment *a, const struct yaml_node *map, const char *key);
 bool node_is_map(const struct yaml_node *n);
 bool node_is_list(const struct yaml_node *n);
 /* A scalar's text, else NULL. */
@@ -155,6 +157,7 @@ const char *keep_n(struct assessment *a, const char *s, size_t n);
 const char *keepf(struct assessment *a, const char *fmt, ...) _printf_(2, 3);
 /* As keep, fit to be shown: cut, and quoted where it needs to be. */
 const char *keep_shown(struct assessment *a, const char *s);
+bool one_of(const char *s, const char *const *list, size_t n);
 /* Charges work for text that is looked at; false beyond the cap. */
 bool charge(struct assessment *a, size_t bytes);
 

@@ -107,10 +107,7 @@ static void judge_mount(struct assessment *a, const struct unit *u, const struct
 static bool store_port(const char *inside) {
         static const char *const ports[] = {"1433", "1521", "2379", "3306", "5432", "5672", "5984", "6379", "6380", "7474", "7687", "8086", "9042", "9200",
                                             "9300", "11211", "15672", "26379", "27017", "27018", "33060", "50000", "10250", "6443", "2181", "9092", "4369", "25672"};
-        for (size_t i = 0; i < ELEMENTSOF(ports); i++)
-                if (streq(inside, ports[i]))
-                        return true;
-        return false;
+        return one_of(inside, ports, ELEMENTSOF(ports));
 }
 
 static void judge_port(struct assessment *a, const struct unit *u, const struct port *p) {
@@ -176,12 +173,7 @@ static bool unpinned(const char *image) {
 
         if (strchr(image, '@') || strchr(image, '$') || streq(image, "scratch"))
                 return false;
-        if (!tag)
-                return true;
-        for (size_t i = 0; i < ELEMENTSOF(moving); i++)
-                if (streq(tag + 1, moving[i]))
-                        return true;
-        return false;
+        return !tag || one_of(tag + 1, moving, ELEMENTSOF(moving));
 }
 
 static bool sysctl_safe(const char *s) {
@@ -190,10 +182,7 @@ static bool sysctl_safe(const char *s) {
                                            "net.ipv4.ping_group_range", "net.ipv4.ip_unprivileged_port_start", "net.ipv4.ip_local_reserved_ports",
                                            "net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl",
                                            "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"};
-        for (size_t i = 0; i < ELEMENTSOF(safe); i++)
-                if (streq(s, safe[i]))
-                        return true;
-        return false;
+        return one_of(s, safe, ELEMENTSOF(safe));
 }
 
 static void judge_device(struct assessment *a, const struct unit *u, const struct fact *d) {
@@ -201,9 +190,8 @@ static void judge_device(struct assessment *a, const struct unit *u, const struc
                                            "/dev/mapper", "/dev/disk", "/dev/loop", "/dev/md", "/dev/hd"};
         static const char *const fine[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"};
 
-        for (size_t i = 0; i < ELEMENTSOF(fine); i++)
-                if (streq(d->text, fine[i]))
-                        return;
+        if (one_of(d->text, fine, ELEMENTSOF(fine)))
+                return;
         for (size_t i = 0; i < ELEMENTSOF(host); i++)
                 if (str_after(d->text, host[i]) || streq(d->text, "/dev")) {
                         find(a, RULE_DEVICE_HOST, u, d->line, keep_shown(a, d->text));

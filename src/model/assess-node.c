@@ -19,9 +19,20 @@ const struct yaml_node *node_get(const struct yaml_node *map, const char *key) {
         return k && !yaml_is_null(k->value) ? k->value : NULL;
 }
 
+const struct yaml_node *node_lookup(struct assessment *a, const struct yaml_node *map, const char *key) {
+        return map && charge(a, map->n * 8) ? node_get(map, key) : NULL;
+}
+
 bool node_is_map(const struct yaml_node *n) { return n && n->kind == YAML_KIND_MAPPING; }
 bool node_is_list(const struct yaml_node *n) { return n && n->kind == YAML_KIND_SEQUENCE; }
 const char *node_text(const struct yaml_node *n) { return n && n->kind == YAML_KIND_SCALAR ? n->text : NULL; }
+
+bool one_of(const char *s, const char *const *list, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (streq(s, list[i]))
+                        return true;
+        return false;
+}
 
 bool charge(struct assessment *a, size_t bytes) {
         a->work += bytes + 64;
@@ -31,7 +42,7 @@ bool charge(struct assessment *a, size_t bytes) {
 }
 
 const char *keep_n(struct assessment *a, const char *s, size_t n) {
-        char *copy = charge(a, n) ? strndup(s, n) : NULL;
+        char *copy = charge(a, n * 4) ? strndup(s, n) : NULL; /* kept, not only looked at */
         int r = copy ? strlist_add(&a->kept, copy) : a->failed ? a->failed : -ENOMEM;
         free(copy);
         if (r < 0) {
@@ -100,7 +111,7 @@ static bool name_char(char c, bool first) {
 static const char *brace_end(const char *s) {
         unsigned depth = 1;
 
-        for (size_t left = 4096; *s && left > 0; s++, left--)
+        for (size_t left = 1000; *s && left > 0; s++, left--)
                 if (s[0] == '$' && s[1] == '{')
                         depth++;
                 else if (*s == '}' && --depth == 0)
@@ -172,10 +183,7 @@ struct flag node_flag(struct assessment *a, const struct yaml_node *map, const c
 
         if (!s || !*s)
                 return (struct flag){};
-        for (size_t i = 0; i < ELEMENTSOF(yes); i++)
-                if (streq(s, yes[i]))
-                        return (struct flag){YES, k->line};
-        return (struct flag){NO, k->line};
+        return (struct flag){one_of(s, yes, ELEMENTSOF(yes)) ? YES : NO, k->line};
 }
 
 struct fact node_fact(struct assessment *a, const struct yaml_node *map, const char *key) {

@@ -75,13 +75,6 @@ bool path_runs(const char *path) {
         return false;
 }
 
-static bool one_of(const char *s, const char *const *list, size_t n) {
-        for (size_t i = 0; i < n; i++)
-                if (streq(s, list[i]))
-                        return true;
-        return false;
-}
-
 static enum path_kind socket_kind(const char *path) {
         static const char *const engines[] = {
                 "docker.sock", "docker.raw.sock", "containerd.sock", "containerd.sock.ttrpc", "podman.sock", "crio.sock",

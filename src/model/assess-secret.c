@@ -30,13 +30,6 @@ static bool ends_with(const char *s, const char *end) {
         return n >= m && streq(s + n - m, end);
 }
 
-static bool in_list(const char *s, const char *const *list, size_t n) {
-        for (size_t i = 0; i < n; i++)
-                if (streq(s, list[i]))
-                        return true;
-        return false;
-}
-
 bool secret_name(const char *name) {
         static const char *const ends[] = {"SECRET", "SECRETS", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "PAT", "PSK", "TOKEN", "APIKEY", "PASS"};
         static const char *const not_keys[] = {"PUBLIC", "CACHE", "PARTITION", "SORT", "PRIMARY", "FOREIGN", "PUB", "HOST", "ROUTING",
@@ -54,10 +47,10 @@ bool secret_name(const char *name) {
         }
         if (ends_with(last, "PASSWORD") || ends_with(last, "PASSWD") || (streq(last, "PWD") && n > 1))
                 return !streq(before, "EMPTY") && !streq(before, "NO");
-        if (in_list(last, ends, ELEMENTSOF(ends)))
+        if (one_of(last, ends, ELEMENTSOF(ends)))
                 return !streq(before, "PUBLIC") && !streq(before, "NO") && !streq(before, "MAX") && !streq(before, "CSRF");
         if (streq(last, "KEY") || streq(last, "KEYS"))
-                return n > 1 && !in_list(before, not_keys, ELEMENTSOF(not_keys));
+                return n > 1 && !one_of(before, not_keys, ELEMENTSOF(not_keys));
         if (streq(last, "ID") && streq(before, "KEY") && n > 2 && streq(words[n - 3], "ACCESS"))
                 return true;
         return streq(last, "BASE") && streq(before, "KEY");
@@ -127,7 +120,7 @@ bool secret_placeholder(const char *value) {
 
         for (size_t i = 0; value[i] && i < sizeof(first) - 1; i++)
                 first[i] = (char)(value[i] >= 'A' && value[i] <= 'Z' ? value[i] + 32 : value[i]);
-        if (!*value || in_list(first, words, ELEMENTSOF(words)))
+        if (!*value || one_of(first, words, ELEMENTSOF(words)))
                 return true;
         if (value[0] == '<' || value[0] == '[' || strstr(value, "{{") || str_after(value, "/") || str_after(value, "./"))
                 return true;

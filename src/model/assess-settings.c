@@ -8,13 +8,6 @@ struct settings {
         const struct yaml_node *network, *files, *credentials;
 };
 
-static bool equals_any(const char *s, const char *const *list, size_t n) {
-        for (size_t i = 0; i < n; i++)
-                if (streq(s, list[i]))
-                        return true;
-        return false;
-}
-
 /* --- Domains. */
 
 /* Hosts on which anybody can leave data, and suffixes under which anybody can have a name. */
@@ -45,7 +38,7 @@ static bool relay_under(const char *base) {
                 if (streq(relay_hosts[i], base) || (m > n && relay_hosts[i][m - n - 1] == '.' && streq(relay_hosts[i] + m - n, base)))
                         return true;
         }
-        return equals_any(base, relay_suffixes, ELEMENTSOF(relay_suffixes));
+        return one_of(base, relay_suffixes, ELEMENTSOF(relay_suffixes));
 }
 
 static void judge_domain(struct assessment *a, const char *s, unsigned line) {
@@ -54,7 +47,7 @@ static void judge_domain(struct assessment *a, const char *s, unsigned line) {
 
         if (streq(host, "*") || (base && !strchr(base, '.')))
                 find(a, RULE_DOMAIN_ALL, NULL, line, shown);
-        else if (base ? relay_under(base) : equals_any(host, relay_hosts, ELEMENTSOF(relay_hosts)))
+        else if (base ? relay_under(base) : one_of(host, relay_hosts, ELEMENTSOF(relay_hosts)))
                 find(a, RULE_DOMAIN_RELAY, NULL, line, shown);
         else if (strchr(host, '*'))
                 find(a, RULE_DOMAIN_WILD, NULL, line, shown);
@@ -74,7 +67,7 @@ static bool runs_anything(const char *p) {
         static const char *const list[] = {"sh", "bash", "zsh", "dash", "fish", "env", "sudo", "doas", "su", "xargs", "find", "ssh", "eval", "exec", "python", "python3",
                                            "node", "deno", "bun", "bunx", "npx", "source", "uvx", "uv", "perl", "ruby", "php", "awk", "gawk", "lua", "osascript", "docker", "podman", "kubectl",
                                            "nerdctl", "tmux", "screen", "nohup", "timeout", "watch", "parallel", "pwsh", "powershell"};
-        return equals_any(p, list, ELEMENTSOF(list));
+        return one_of(p, list, ELEMENTSOF(list));
 }
 
 /* The same, of two words. */
@@ -82,12 +75,12 @@ static bool runs_anything_2(const char *s) {
         static const char *const list[] = {"uv run", "npm exec", "pnpm exec", "pnpm dlx", "yarn dlx", "yarn exec", "go run", "cargo run", "poetry run", "pipx run",
                                            "python -c", "python3 -c", "node -e", "bash -c", "sh -c", "docker run", "docker exec", "docker compose", "kubectl exec",
                                            "git -c", "git config", "uv tool", "dotnet run", "deno run", "bun run", "bun x", "pipenv run", "conda run"};
-        return equals_any(s, list, ELEMENTSOF(list));
+        return one_of(s, list, ELEMENTSOF(list));
 }
 
 static bool sends(const char *p) {
         static const char *const list[] = {"curl", "wget", "nc", "ncat", "netcat", "socat", "scp", "sftp", "rsync", "ftp", "telnet", "http", "https", "xh"};
-        return equals_any(p, list, ELEMENTSOF(list));
+        return one_of(p, list, ELEMENTSOF(list));
 }
 
 /* What stands in the parentheses of "Tool(...)", or NULL; "" for the bare tool. */
