@@ -59,7 +59,8 @@ def busybox():
     if b"/ld-linux" in data or b"/ld-musl" in data:
         raise Skip("busybox is not linked statically (package busybox-static)")
     root = {"bin/busybox": File(data, 0o755), "etc/passwd": File(PASSWD.encode()), "etc/group": File(GROUP.encode()),
-            "tmp": Dir(0o1777), "root": Dir(0o700), "home/app": Dir(0o755, 1000, 1000), "var/lib/db": Dir(0o700, 70, 70)}
+            "tmp": Dir(0o1777), "root": Dir(0o700), "home/app": Dir(0o755, 1000, 1000),
+            "var/lib/db": Dir(0o700, 70, 70)}
     names = subprocess.run([path, "--list"], capture_output=True, text=True, check=True).stdout.split()
     root.update((f"bin/{name}", Link("busybox")) for name in names if name != "busybox")
     return root
@@ -107,7 +108,8 @@ def layout(folder, images):
         for files in layers:
             if id(files) not in packed:
                 tar = pack(files)
-                packed[id(files)] = (blob(gzip.compress(tar, 1, mtime=0), "layer.v1.tar+gzip"), hashlib.sha256(tar).hexdigest())
+                packed[id(files)] = (blob(gzip.compress(tar, 1, mtime=0), "layer.v1.tar+gzip"),
+                                     hashlib.sha256(tar).hexdigest())
             found.append(packed[id(files)][0])
             ids.append(f"sha256:{packed[id(files)][1]}")
         described = {"created": "2024-01-02T03:04:05Z", "architecture": "amd64", "os": "linux", "config": config,
