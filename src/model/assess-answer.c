@@ -79,8 +79,8 @@ static void answer_reach(struct assessment *a, const struct unit *u) {
                 [REACH_UNKNOWN] = "the file does not say which network",
                 [REACH_NONE] = "no network",
                 [REACH_INTERNAL] = "other services on internal networks, nothing outside",
-                [REACH_OUT] = "any address, without a rule",
-                [REACH_BRIDGE] = "any address, and every container on the default bridge",
+                [REACH_OUT] = "any address: no rule of the file bounds it",
+                [REACH_BRIDGE] = "any address, and every container on the default bridge: no rule of the file bounds it",
                 [REACH_HOST] = "any address, and what listens on the host itself",
                 [REACH_OTHER] = "what the container reaches whose network it shares",
         };

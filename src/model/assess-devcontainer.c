@@ -123,7 +123,8 @@ void read_devcontainer(struct assessment *a, const struct yaml_node *doc) {
         u->builds = node_get(doc, "build") || node_get(doc, "dockerFile");
         u->partial = compose != NULL;
         if (compose)
-                note(a, "%s of dockerComposeFile was not read: assess it too", node_text(compose) ? keep_shown(a, node_text(compose)) : "the files");
+                note(a, "what dockerComposeFile names (%s) was not read: assess it too",
+                     keep_shown(a, node_text(compose) ?: node_is_list(compose) && node_text(compose->first) ? node_text(compose->first) : "files"));
         u->privileged = node_flag(a, doc, "privileged");
         u->user = node_fact(a, doc, "containerUser");
         struct fact remote = node_fact(a, doc, "remoteUser");

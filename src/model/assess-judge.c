@@ -171,7 +171,8 @@ static bool unpinned(const char *image) {
         static const char *const moving[] = {"latest", "main", "master", "edge", "nightly", "dev", "develop", "testing", "unstable", "rolling", "snapshot"};
         const char *slash = strrchr(image, '/'), *tag = strchr(slash ? slash : image, ':');
 
-        if (strchr(image, '@') || strchr(image, '$') || streq(image, "scratch"))
+        /* A variable, a digest, or a reference that is built at deployment (ko://). */
+        if (strstr(image, "://") || strchr(image, '@') || strchr(image, '$') || streq(image, "scratch"))
                 return false;
         return !tag || one_of(tag + 1, moving, ELEMENTSOF(moving));
 }

@@ -47,7 +47,7 @@ static const struct yaml_node *pod_spec(const struct yaml_node *m, const struct 
         } else if (streq(kind, "CronJob"))
                 spec = PATH(spec, "jobTemplate", "spec", "template");
         else
-                spec = node_get(spec, "template");
+                spec = node_get(spec, "template") ?: node_get(spec, "podTemplate"); /* the latter: agent-sandbox's Sandbox */
         *labels = PATH(spec, "metadata", "labels");
         return node_is_list(PATH(spec, "spec", "containers")) ? node_get(spec, "spec") : NULL;
 }

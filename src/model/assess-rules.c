@@ -142,7 +142,7 @@ const struct rule assess_rules[RULE_N] = {
         [RULE_BRIDGE] = {"default-bridge", ASSESS_MEDIUM, "the engine's default bridge",
                 "{} shares it with every other container that was started without a network of its own: they reach each other on every port",
                 "take network_mode: bridge out, or name a network of its own", "--network with a network of its own", NULL, BELLJAR_NET},
-        [RULE_EGRESS] = {"no-egress-rule", ASSESS_MEDIUM, "nothing bounds what leaves",
+        [RULE_EGRESS] = {"no-egress-rule", ASSESS_MEDIUM, "nothing in the file bounds what leaves",
                 "a process in {} can send whatever it reads to any address, and fetch what it likes",
                 "networks: with internal: true, and one proxy with an allow-list that has a second network",
                 "--network none, or an internal network with a proxy", "a NetworkPolicy with policyTypes: [Egress] that selects the pod", BELLJAR_NET},
