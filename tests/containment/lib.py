@@ -10,8 +10,8 @@ a test fails, and is never the verdict of a denial. Every run is followed by a l
     done()
 
 Environment: BELLJAR is the belljar to test, TMPDIR the test's own folder, PROBE the probe program (else it is looked for
-in the build folder, else compiled). BELLJAR_TIER=container runs everything on an image, BELLJAR_TEST_IMAGE (see
-image/make-image), with the ids that the user has; BELLJAR_TIER=container-one with one id, as for a user without a range.
+in the build folder, else compiled). BELLJAR_TIER=container or container-one runs everything on an image, see
+image/store.py.
 """
 import ctypes
 import errno
@@ -31,11 +31,12 @@ import threading
 import time
 import traceback
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "image"))
+import store  # noqa: E402
+from store import AS_OWNER, CONTAINER, IMAGE, ONE_ID, TIER  # noqa: E402
+
 ROOT = os.geteuid() == 0
-TIER = os.environ.get("BELLJAR_TIER") or "process"
-CONTAINER = TIER != "process"
-ONE_ID = TIER == "container-one"
-IMAGE = "probes:test"
 # What root of an image keeps: chown, dac_override, fowner, fsetid, kill, setgid, setuid (linux/capability.h).
 ROOT_CAPABILITIES = sum(1 << n for n in (0, 1, 3, 4, 5, 6, 7))
 HERE = pathlib.Path(__file__).resolve().parent
@@ -93,10 +94,8 @@ def done():
 
 def remove_all(path):
     """Also folders that a test, or an overlay, left without permissions, and paths that are longer than a call takes."""
-    # Files of an image belong to ids that this user has only inside.
-    own = ["unshare", "--user", "--map-root-user", "--map-auto"] if CONTAINER and not ROOT and not ONE_ID else []
-    subprocess.run([*own, "chmod", "-R", "u+rwX", path], stderr=subprocess.DEVNULL)
-    r = subprocess.run([*own, "rm", "-rf", path], capture_output=True, text=True)
+    subprocess.run([*AS_OWNER, "chmod", "-R", "u+rwX", path], stderr=subprocess.DEVNULL)
+    r = subprocess.run([*AS_OWNER, "rm", "-rf", path], capture_output=True, text=True)
     if r.returncode:
         say(r.stderr)
 
@@ -174,24 +173,6 @@ def find_probe():
         print("Bail out! no probe: set PROBE to the built tests/containment/probe")
         sys.exit(2)
     return target
-
-
-def import_image():
-    """Once for the program; each Sandbox has a state directory of its own, with this store in it."""
-    source = os.environ.get("BELLJAR_TEST_IMAGE")
-    if not source or not os.access(source, os.R_OK):
-        print("Bail out! BELLJAR_TEST_IMAGE must name what tests/containment/image/make-image made")
-        sys.exit(2)
-    if ONE_ID:
-        LIBC.prctl(38, 1, 0, 0, 0)  # no_new_privs, under which newuidmap has no rights
-    state = os.path.join(TMP, "store")
-    r = subprocess.run([BELLJAR, "image", "import", "--name", IMAGE, source], env={**os.environ, "XDG_STATE_HOME": state},
-                       capture_output=True, text=True)
-    if r.returncode:
-        print(f"Bail out! the image cannot be imported: {r.stderr.strip()}")
-        remove_all(TMP)
-        sys.exit(2)
-    return os.path.join(state, "belljar", "images")
 
 
 PROBE = find_probe()
@@ -300,7 +281,7 @@ def proc_text(pid, name):
 
 
 if CONTAINER:
-    STORE = import_image()
+    STORE = store.find(BELLJAR, TMP)
     STORE_BEFORE = tree(os.path.join(STORE, "layers"))
 
 
@@ -350,9 +331,7 @@ class Sandbox:
         # Where the workspace is seen inside.
         self.inside = "/workspace" if CONTAINER else self.ws
         if CONTAINER:
-            for place in ("sandboxes", "unchanged"):
-                os.makedirs(os.path.join(self.state, "belljar", place), 0o700)
-            os.symlink(STORE, os.path.join(self.state, "belljar", "images"))
+            store.link(STORE, self.state)
         self.canary = os.path.join(self.base, "canary")
         with open(self.canary, "w") as f:
             f.write(CANARY)
