@@ -27,7 +27,10 @@ struct image_report {
         struct error error;     /* errnum 0: it went well */
         struct layer_counts counts;
         uint32_t archive;       /* JOB_LOOK: enum image_archive */
+        uint32_t implied;       /* JOB_LAYER: bytes that follow: paths that end in NUL of directories that the tar has no entry
+                                 * for, although it has entries beneath them; "" is the root */
 };
+#define IMAGE_IMPLIED_MAX (1u << 20)
 
 /* In the new process, whose working directory is the one that it may see. Never returns; status 0 and a report where it
  * went well. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "svc/image-implied.h"
 #include "svc/image-import.h"
 #include "svc/image-oci.h"
 #include "svc/image-stream.h"
@@ -135,6 +136,8 @@ static int have_layer(struct import *im, const char *hex, struct error *e) {
         return r < 0 ? r : 1;
 }
 
+static void result_clear(struct stream_result *s) { free(s->implied); }
+
 struct layer {
         char name[32];
         int dir, tree;
@@ -171,6 +174,8 @@ static int end_layer(struct import *im, const struct layer *l, const struct stre
         layer_record_write(&c, &text);
         if (!key || text.failed)
                 return no_memory(e);
+        if (s->implied && (r = file_replace(l->dir, "implied", s->implied, s->report.implied, 0600)) < 0)
+                return error_errno(e, r, "the record of a layer cannot be written");
         if ((r = file_replace(l->dir, "layer", text.data, text.len, 0600)) < 0)
                 return error_errno(e, r, "the record of a layer cannot be written");
         if ((r = take_from_limits(im, &c, e)) < 0)
@@ -183,7 +188,7 @@ static int end_layer(struct import *im, const struct layer *l, const struct stre
 /* A layer from a file. The digests may be NULL, where nothing names them. */
 static int import_layer(struct import *im, int fd, const char *raw_hex, const char *plain_hex, struct error *e) {
         _cleanup_(layer_close) struct layer l = {.dir = -EBADF, .tree = -EBADF};
-        struct stream_result s;
+        _cleanup_(result_clear) struct stream_result s = {};
         int r;
 
         if ((r = begin_layer(im, &l, e)) < 0 ||
@@ -208,7 +213,7 @@ static int check_digest(int fd, const char *hex, struct error *e) {
 
 static int import_directory(struct import *im, int fd, struct error *e) {
         _cleanup_(layer_close) struct layer l = {.dir = -EBADF, .tree = -EBADF};
-        struct stream_result s;
+        _cleanup_(result_clear) struct stream_result s = {};
         int r;
 
         if ((r = begin_layer(im, &l, e)) < 0 || (r = stream_directory(&im->work, fd, l.tree, &im->limits, &s, e)) < 0)
@@ -597,6 +602,70 @@ static int choose_name(struct import *im, const char *source, const struct impor
         return 0;
 }
 
+struct opened {
+        struct implied_layer *layers;
+        size_t n;
+};
+static void opened_clear(struct opened *o) {
+        for (size_t k = 0; o->layers && k < o->n; k++) {
+                fd_close(o->layers[k].tree);
+                strlist_clear(&o->layers[k].implied);
+        }
+        free(o->layers);
+}
+
+/* A layer of the image, made just now or before. */
+static int open_layer(struct import *im, const char *key, struct implied_layer *ret, struct error *e) {
+        _cleanup_free_ char *path = NULL, *text = NULL;
+        size_t len = 0;
+        int r;
+
+        for (size_t k = 0; k < im->made.n && !path; k++)
+                if (streq(im->made_keys.items[k], key))
+                        path = str_printf("tmp/%s/%s", im->work.name, im->made.items[k]);
+        if (!path && !(path = str_printf("layers/%s", key)))
+                return no_memory(e);
+        _cleanup_fd_ int dir = openat(im->work.root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        ret->tree = dir < 0 ? -EBADF : openat(dir, "tree", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        if (ret->tree < 0)
+                return error_errno(e, errno, "a layer cannot be opened");
+        r = file_read(dir, "implied", IMAGE_IMPLIED_MAX, &text, &len);
+        if (r == 0)
+                r = implied_read(text, len, &ret->implied);
+        return r < 0 && r != -ENOENT ? error_errno(e, r, "the record of a layer cannot be read") : 0;
+}
+
+/* One more layer, where the others leave out what their directories are like. */
+static int add_implied(struct import *im, struct error *e) {
+        _cleanup_(opened_clear) struct opened o = {};
+        int r;
+
+        o.layers = calloc(im->image.keys.n, sizeof(*o.layers));
+        if (!o.layers)
+                return no_memory(e);
+        for (; o.n < im->image.keys.n; o.n++) {
+                o.layers[o.n].tree = -EBADF;
+                if ((r = open_layer(im, im->image.keys.items[o.n], &o.layers[o.n], e)) < 0) {
+                        o.n++;
+                        return r;
+                }
+        }
+        _cleanup_fd_ int fd = -EBADF;
+        if ((r = implied_make(&im->ids, o.layers, o.n, &fd, e)) < 0)
+                return r;
+        if (fd >= 0) {
+                char hex[65];
+                if ((r = stream_digest_of(fd, hex)) < 0 || lseek(fd, 0, SEEK_SET) < 0)
+                        return error_errno(e, r < 0 ? r : errno, "a layer cannot be made");
+                if ((r = have_layer(im, hex, e)) == 0)
+                        r = import_layer(im, fd, NULL, hex, e);
+                if (r < 0)
+                        return r;
+        }
+        im->image.dirs = strdup(fd >= 0 ? im->image.keys.items[im->image.keys.n - 1] : "");
+        return im->image.dirs ? 0 : no_memory(e);
+}
+
 static int put_in_place(struct import *im, struct error *e) {
         struct image *i = &im->image;
         int r;
@@ -646,7 +715,7 @@ int image_import(int state_root, const char *source, const struct import_options
         (void)signal(SIGPIPE, SIG_IGN); /* helpers may end before their stream does */
         if ((r = ids_find(&im.ids, e)) < 0 || (r = image_work_begin(state_root, &im.ids, &im.work, e)) < 0 ||
             (r = find_limits(&im, o, e)) < 0 || (r = im.empty = make_dir(&im, im.work.dir, "empty", 0700, e)) < 0 ||
-            (r = import_source(&im, source, o, e)) < 0 || (r = choose_name(&im, source, o, e)) < 0)
+            (r = import_source(&im, source, o, e)) < 0 || (r = add_implied(&im, e)) < 0 || (r = choose_name(&im, source, o, e)) < 0)
                 return r;
         im.image.source = str_visible_dup(source);
         if (!im.image.source)

@@ -184,8 +184,8 @@ int oci_manifest_parse(const char *text, size_t len, struct oci_manifest *ret, s
                 return error_set(e, EBADMSG, "this is no image but an artifact of another kind: %.100s", media);
         if (!json_is_array(layers) || json_array_size(layers) == 0)
                 return bad(e, "manifest", "layers");
-        if (json_array_size(layers) > IMAGE_LAYERS_MAX)
-                return error_set(e, E2BIG, "the image has more than %d layers", IMAGE_LAYERS_MAX);
+        if (json_array_size(layers) > OCI_LAYERS_MAX)
+                return error_set(e, E2BIG, "the image has more than %d layers", OCI_LAYERS_MAX);
         m.layers = calloc(json_array_size(layers), sizeof(*m.layers));
         if (!m.layers)
                 return error_set(e, ENOMEM, "out of memory");
@@ -328,7 +328,7 @@ static int read_diff_ids(const json_t *j, struct strlist *ret) {
         char hex[65];
         int r = read_list(j, &all);
 
-        if (r == 0 && (all.n == 0 || all.n > IMAGE_LAYERS_MAX))
+        if (r == 0 && (all.n == 0 || all.n > OCI_LAYERS_MAX))
                 return -EINVAL;
         for (size_t i = 0; r == 0 && i < all.n; i++) {
                 r = oci_digest_parse(all.items[i], hex);
@@ -415,8 +415,8 @@ int docker_manifest_parse(const char *text, size_t len, const char *tag, char **
         if (!config || !config[0] || strlen(config) > 4000)
                 return bad(e, "manifest.json", "Config");
         r = read_list(json_object_get(chosen, "Layers"), &layers);
-        if (r == 0 && layers.n > IMAGE_LAYERS_MAX)
-                return error_set(e, E2BIG, "the image has more than %d layers", IMAGE_LAYERS_MAX);
+        if (r == 0 && layers.n > OCI_LAYERS_MAX)
+                return error_set(e, E2BIG, "the image has more than %d layers", OCI_LAYERS_MAX);
         if (r < 0 || layers.n == 0)
                 return bad(e, "manifest.json", "Layers");
         const char *name = tag ? tag : json_string_value(json_array_get(json_object_get(chosen, "RepoTags"), 0));

@@ -7,6 +7,7 @@
 
 enum {
         OCI_JSON_MAX = 4 << 20,  /* bytes of one document; registries refuse manifests above 4 MiB */
+        OCI_LAYERS_MAX = 127,    /* as docker has it */
         OCI_DEPTH_MAX = 32,      /* levels of a document */
 };
 

@@ -19,6 +19,7 @@ void image_clear(struct image *i) {
         free(i->os);
         free(i->created);
         free(i->source);
+        free(i->dirs);
         free(i->ids);
         strlist_clear(&i->entrypoint);
         strlist_clear(&i->cmd);
@@ -44,6 +45,7 @@ static const struct {
         {"os", offsetof(struct image, os), false},
         {"created", offsetof(struct image, created), false},
         {"source", offsetof(struct image, source), false},
+        {"dirs", offsetof(struct image, dirs), false},
         {"ids", offsetof(struct image, ids), false},
         {"layer", offsetof(struct image, keys), true},
         {"entrypoint", offsetof(struct image, entrypoint), true},

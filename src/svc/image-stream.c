@@ -126,18 +126,48 @@ static int helper_start(const struct image_work *w, enum image_job job, int dir,
         return 0;
 }
 
-/* Waits for its end; what it reports, or why there is no report, as an error. */
-static int helper_wait(struct helper *h, struct image_report *ret, struct error *e) {
+/* To the end of the report, which is that of the helper. Never more than fits. */
+static size_t read_report(int fd, char *buffer, size_t size) {
+        size_t have = 0;
+
+        while (have < size) {
+                ssize_t n = read(fd, buffer + have, size - have);
+                if (n == 0)
+                        break;
+                if (n > 0)
+                        have += (size_t)n;
+                else if (errno == EAGAIN) {
+                        struct pollfd p = {.fd = fd, .events = POLLIN};
+                        if (poll(&p, 1, STALL_MS) == 0)
+                                break;
+                } else if (errno != EINTR)
+                        break;
+        }
+        return have;
+}
+
+/* Waits for its end; what it reports, or why there is no report, as an error. *ret_implied (may be NULL): see
+ * struct image_report. */
+static int helper_wait(struct helper *h, struct image_report *ret, char **ret_implied, struct error *e) {
         struct image_report report;
+        _cleanup_free_ char *implied = NULL;
         int status = 0;
 
         close_end(&h->to);
         close_end(&h->from);
+        size_t n = read_report(h->report, (char *)&report, sizeof(report));
+        if (n == sizeof(report) && report.implied > 0 && report.implied <= IMAGE_IMPLIED_MAX) {
+                implied = malloc(report.implied);
+                if (!implied)
+                        return error_set(e, ENOMEM, "out of memory");
+                if (read_report(h->report, implied, report.implied) != report.implied || implied[report.implied - 1] != 0)
+                        n = 0;
+        }
+        close_end(&h->report); /* whatever it still has to say */
         while (waitpid(h->pid, &status, 0) < 0 && errno == EINTR)
                 ;
         h->pid = -1;
-        ssize_t n = read(h->report, &report, sizeof(report));
-        if (n != sizeof(report)) {
+        if (n != sizeof(report) || report.implied > IMAGE_IMPLIED_MAX) {
                 if (WIFSIGNALED(status))
                         return error_set(e, EIO, "a helper of the import was ended by signal %d", WTERMSIG(status));
                 return error_set(e, EIO, "a helper of the import ended without a report");
@@ -149,6 +179,8 @@ static int helper_wait(struct helper *h, struct image_report *ret, struct error 
                 return report.error.fix[0] ? error_fix(e, "%s", report.error.fix) : -errnum;
         }
         *ret = report;
+        if (ret_implied)
+                *ret_implied = TAKE_PTR(implied);
         return 0;
 }
 
@@ -275,15 +307,15 @@ static int run_flow(struct flow *f, struct stream_result *ret, struct error *e) 
         /* The first's reason is the better one: what comes after it saw its stream end. But one that could not go on
          * because the last had ended has none. */
         if (f->last_gone) {
-                r = helper_wait(f->last, &ret->report, e);
+                r = helper_wait(f->last, &ret->report, NULL, e);
                 if (r == 0 && f->whole)
                         r = error_set(e, EIO, "a helper of the import ended before its stream did");
                 return r;
         }
-        r = helper_wait(f->first, &first, e);
+        r = helper_wait(f->first, &first, NULL, e);
         if (r < 0)
                 return r;
-        r = helper_wait(f->last, &ret->report, &why);
+        r = helper_wait(f->last, &ret->report, &ret->implied, &why);
         if (r < 0) {
                 *e = why;
                 return r;

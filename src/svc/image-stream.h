@@ -17,6 +17,7 @@ struct stream_result {
         char raw_hex[65], plain_hex[65];
         uint64_t raw_bytes, plain_bytes;
         struct image_report report; /* of the helper that ends the chain */
+        char *implied;              /* of JOB_LAYER, report.implied bytes, to be freed; NULL where there are none */
         struct layer_counts source; /* of JOB_PACK: what it left out itself */
 };
 

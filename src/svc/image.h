@@ -19,7 +19,7 @@
 #include "svc/ids.h"
 
 enum {
-        IMAGE_LAYERS_MAX = 127,   /* overlayfs takes 500; more than this no tool makes */
+        IMAGE_LAYERS_MAX = 128,   /* overlayfs takes 500; tools make 127, and one is Belljar's own */
         IMAGE_FILE_MAX = 200,     /* bytes of a name with its tag, encoded as a file's name */
         IMAGE_RECORD_MAX = 4 << 20, /* bytes of a record */
 };
@@ -39,6 +39,7 @@ struct image {
         uint64_t size;              /* bytes of the layers' files */
         struct strlist keys;        /* of the layers, bottom first */
         struct strlist layers;      /* paths of the trees beneath the state directory, topmost first (image_open) */
+        char *dirs;                 /* key of a layer that Belljar made itself (image-implied.h), the topmost; "" where there is none */
         char *ids;                  /* image_ids_text of the ids it is stored under */
         int *locks;                 /* one a layer: close-on-exec fds with a shared lock; -1 given away (image_open) */
         size_t n_locks;

@@ -42,7 +42,7 @@ static void fill(struct image *i, const char *name, const char *hex) {
         check(ids_find(&ids, NULL) == 0);
         _cleanup_free_ char *key = image_layer_key(&ids, hex);
         *i = (struct image){.name = strdup(name), .digest = strdup("sha256:" HEX_A), .workdir = strdup("/a\nb\\n"), .user = strdup(""),
-                            .architecture = strdup("amd64"), .os = strdup("linux"), .created = strdup(""), .source = strdup("x y"),
+                            .architecture = strdup("amd64"), .os = strdup("linux"), .created = strdup(""), .source = strdup("x y"), .dirs = strdup(""),
                             .ids = image_ids_text(&ids), .size = 12345678901234u};
         check(strlist_add(&i->keys, key) == 0 && strlist_add(&i->env, "A=line 1\nline 2\\") == 0 && strlist_add(&i->env, "B=") == 0);
         check(strlist_add(&i->cmd, "") == 0 && strlist_add(&i->entrypoint, " x ") == 0 && strlist_add(&i->labels, "a=\n\n") == 0);

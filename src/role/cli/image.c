@@ -189,7 +189,7 @@ static void print_image(int root, const struct image *i) {
                 printf("  %.16s  %10s  %8" PRIu64 " entries", i->keys.items[k], format_size(size, sizeof(size), c.bytes), c.entries);
                 if (c.whiteouts || c.opaque)
                         printf(", hides %" PRIu64 " below", c.whiteouts + c.opaque);
-                printf("\n");
+                printf("%s\n", streq(i->keys.items[k], i->dirs) ? ", only directories that the other layers leave out (made here)" : "");
                 print_counts(stdout, "    ", &c, strncmp(i->ids, "one", 3) == 0);
         }
 }
@@ -216,6 +216,7 @@ static int print_image_json(int root, const struct image *i, struct error *e) {
                 json_begin(&j, NULL, '{');
                 snprintf(hex, sizeof(hex), "sha256:%.64s", i->keys.items[k]);
                 json_str(&j, "digest", hex);
+                json_bool(&j, "made_here", streq(i->keys.items[k], i->dirs));
                 json_num(&j, "size", (long long)c.bytes);
                 json_num(&j, "entries", (long long)c.entries);
                 json_num(&j, "whiteouts", (long long)c.whiteouts);

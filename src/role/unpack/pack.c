@@ -4,23 +4,16 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "role/unpack/unpack.h"
+#include "svc/image-tar.h"
 #include "sys/beneath.h"
 
 #define OVERFLOW 65534u /* what the kernel shows for an id that is not mapped (/proc/sys/kernel/overflowuid) */
 #define LIST_MAX 65536u /* bytes of the names, and of the value, of extended attributes */
-
-/* ustar's header block (pax(1)). */
-struct header {
-        char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8], type, linkname[100], magic[6], version[2],
-                uname[32], gname[32], major[8], minor[8], prefix[155], pad[12];
-};
-_Static_assert(sizeof(struct header) == 512, "a block");
 
 /* The first name of each file that has several. */
 struct seen {
@@ -60,40 +53,6 @@ static uint32_t owner(struct pack *p, uint32_t id) {
         return 0;
 }
 
-/* A number that does not fit is in the extended header; the field is then 0. */
-static void octal(char *field, size_t size, uint64_t v) {
-        char digits[24];
-        int n = snprintf(digits, sizeof(digits), "%0*llo", (int)size - 1, (unsigned long long)v);
-        memcpy(field, n < (int)size ? digits : "00000000000", size - 1);
-        field[size - 1] = 0;
-}
-
-static int put_header(struct pack *p, struct header *h) {
-        unsigned sum = 0;
-
-        memcpy(h->magic, "ustar", 6);
-        memcpy(h->version, "00", 2);
-        memset(h->checksum, ' ', sizeof(h->checksum));
-        for (size_t i = 0; i < sizeof(*h); i++)
-                sum += ((const unsigned char *)h)[i];
-        snprintf(h->checksum, sizeof(h->checksum), "%06o", sum);
-        return put(p, h, sizeof(*h));
-}
-
-/* "LENGTH key=value\n", where the length counts itself. */
-static void record(struct strbuf *b, const char *key, const void *value, size_t n) {
-        size_t rest = strlen(key) + n + 3, len = rest + 1;
-        for (char digits[24];;) {
-                size_t k = rest + (size_t)snprintf(digits, sizeof(digits), "%zu", len);
-                if (k == len)
-                        break;
-                len = k;
-        }
-        strbuf_printf(b, "%zu %s=", len, key);
-        strbuf_add(b, value, n);
-        strbuf_puts(b, "\n");
-}
-
 static int add_attributes(struct pack *p, int fd, struct strbuf *b, const char *path) {
         static char names[LIST_MAX], value[LIST_MAX];
         ssize_t len = flistxattr(fd, names, sizeof(names));
@@ -109,72 +68,26 @@ static int add_attributes(struct pack *p, int fd, struct strbuf *b, const char *
                 _cleanup_free_ char *key = str_printf("SCHILY.xattr.%s", name);
                 if (!key)
                         return failed(p, -ENOMEM, path);
-                record(b, key, value, (size_t)n);
+                tar_record(b, key, value, (size_t)n);
         }
         return 0;
 }
 
-static int put_extended(struct pack *p, const struct strbuf *b) {
-        struct header h = {.name = "pax", .type = 'x'};
-        int r;
-
-        octal(h.mode, sizeof(h.mode), 0644);
-        octal(h.uid, sizeof(h.uid), 0);
-        octal(h.gid, sizeof(h.gid), 0);
-        octal(h.size, sizeof(h.size), b->len);
-        octal(h.mtime, sizeof(h.mtime), 0);
-        if ((r = put_header(p, &h)) < 0 || (r = put(p, b->data, b->len)) < 0)
-                return r;
-        return pad(p, b->len);
-}
-
 /* Both headers of an entry. fd: of a file or directory, for its attributes; else -1. */
 static int put_entry(struct pack *p, const char *path, char type, const struct stat *st, const char *link, int fd) {
-        _cleanup_strbuf_ struct strbuf b = {};
-        struct header h = {.type = type};
-        char text[64];
-        uint64_t size = type == '0' ? (uint64_t)st->st_size : 0;
-        size_t n = strlen(path);
-        uint32_t uid = owner(p, st->st_uid), gid = owner(p, st->st_gid);
+        _cleanup_strbuf_ struct strbuf extra = {}, b = {};
         int r;
 
         if (++p->counts->entries > p->h->max_entries) {
                 error_set(p->e, EFBIG, "the directory has more than %llu entries", (unsigned long long)p->h->max_entries);
                 return error_fix(p->e, "where it is meant: --max-entries N");
         }
-        if (n > sizeof(h.name))
-                record(&b, "path", path, n);
-        if (link && strlen(link) > sizeof(h.linkname))
-                record(&b, "linkpath", link, strlen(link));
-        int len = snprintf(text, sizeof(text), "%llu", (unsigned long long)size);
-        if (size >= 1ull << 33)
-                record(&b, "size", text, (size_t)len);
-        len = snprintf(text, sizeof(text), "%u", (unsigned)uid);
-        if (uid >= 1u << 21)
-                record(&b, "uid", text, (size_t)len);
-        len = snprintf(text, sizeof(text), "%u", (unsigned)gid);
-        if (gid >= 1u << 21)
-                record(&b, "gid", text, (size_t)len);
-        len = snprintf(text, sizeof(text), "%lld.%09ld", (long long)st->st_mtim.tv_sec, st->st_mtim.tv_nsec);
-        if (st->st_mtim.tv_nsec || st->st_mtim.tv_sec < 0)
-                record(&b, "mtime", text, (size_t)len);
-        if (fd >= 0 && (r = add_attributes(p, fd, &b, path)) < 0)
+        if (fd >= 0 && (r = add_attributes(p, fd, &extra, path)) < 0)
                 return r;
-        if (b.failed)
+        tar_header(&b, path, type, st, owner(p, st->st_uid), owner(p, st->st_gid), link, &extra);
+        if (b.failed || extra.failed)
                 return failed(p, -ENOMEM, path);
-        if (b.len > 0 && (r = put_extended(p, &b)) < 0)
-                return r;
-        memcpy(h.name, path, MIN(n, sizeof(h.name)));
-        if (link)
-                memcpy(h.linkname, link, MIN(strlen(link), sizeof(h.linkname)));
-        octal(h.mode, sizeof(h.mode), st->st_mode & 07777);
-        octal(h.uid, sizeof(h.uid), uid);
-        octal(h.gid, sizeof(h.gid), gid);
-        octal(h.size, sizeof(h.size), size);
-        octal(h.mtime, sizeof(h.mtime), st->st_mtim.tv_sec < 0 ? 0 : (uint64_t)st->st_mtim.tv_sec);
-        octal(h.major, sizeof(h.major), major(st->st_rdev));
-        octal(h.minor, sizeof(h.minor), minor(st->st_rdev));
-        return put_header(p, &h);
+        return put(p, b.data, b.len);
 }
 
 static int put_contents(struct pack *p, int fd, const struct stat *st, const char *path) {

@@ -19,6 +19,9 @@
 #define XATTR_MAX 65536u          /* bytes of a value (xattr(7)) */
 #define TIMES_MAX (64u << 20)     /* bytes of names of directories whose times are set at the end */
 #define NOBODY 65534u
+#define IMPLIED "user.overlay.implied" /* while it is unpacked: a directory that no entry has described so far */
+
+struct strbuf unpack_implied = {.max = IMAGE_IMPLIED_MAX};
 
 struct tree {
         const struct image_helper *h;
@@ -27,6 +30,7 @@ struct tree {
         int root;
         char parent[UNPACK_NAME_MAX + 1]; /* the directory of the last entry, */
         int parent_fd;                    /* open: directories are never replaced by anything */
+        bool root_described;
         struct strbuf times;              /* struct dir_time and name, for each directory entry */
 };
 struct dir_time {
@@ -55,8 +59,8 @@ static int mark_opaque(struct tree *t, int dir) {
         return 0;
 }
 
-/* The one directory `name` in dir, made where it is missing: archives may leave out parents. */
-static int enter(struct tree *t, int dir, const char *name, const char *path) {
+/* The one directory `name` in dir, made where it is missing: archives may leave out parents. n: bytes of path up to it. */
+static int enter(struct tree *t, int dir, const char *name, const char *path, size_t n) {
         int r = beneath_open(dir, name, O_RDONLY | O_DIRECTORY);
         struct stat st;
         bool opaque = false;
@@ -73,6 +77,14 @@ static int enter(struct tree *t, int dir, const char *name, const char *path) {
                 if (mkdirat(dir, name, 0755) < 0)
                         return failed(t, -errno, path);
                 r = beneath_open(dir, name, O_RDONLY | O_DIRECTORY);
+                if (r >= 0 && t->h->job == JOB_LAYER) {
+                        strbuf_add(&unpack_implied, path, n);
+                        strbuf_add(&unpack_implied, "", 1);
+                        if (fsetxattr(r, IMPLIED, "y", 1, 0) < 0 || unpack_implied.failed) {
+                                close(r);
+                                return failed(t, unpack_implied.failed ? -E2BIG : -errno, path);
+                        }
+                }
         }
         if (r == -ELOOP || r == -ENOTDIR)
                 return refuse(t, ELOOP, "a name that leads through a link or a file", path);
@@ -110,7 +122,7 @@ static int open_parent(struct tree *t, const char *path, const char **ret_name) 
                 part[len] = 0;
                 if (t->h->job == JOB_LAYER && str_after(part, WHITEOUT))
                         return refuse(t, EINVAL, "a whiteout that is a directory", path);
-                int next = enter(t, at, part, path);
+                int next = enter(t, at, part, path, (size_t)(p - path) + len);
                 if (next < 0)
                         return next;
                 close(at);
@@ -205,6 +217,25 @@ static void remember_time(struct tree *t, struct archive_entry *entry, const cha
         strbuf_add(&t->times, path, d.len + 1);
 }
 
+/* Those that stayed without an entry are told: what such a directory is like is said by the layers below. Here it gets
+ * values that depend on nothing. */
+static void finish_implied(struct tree *t) {
+        struct strbuf kept = {.max = IMAGE_IMPLIED_MAX};
+
+        if (!t->root_described)
+                strbuf_add(&kept, "", 1);
+        for (size_t at = 0; at < unpack_implied.len; at += strlen(unpack_implied.data + at) + 1) {
+                const char *path = unpack_implied.data + at;
+                _cleanup_fd_ int fd = beneath_open(t->root, path, O_RDONLY | O_DIRECTORY);
+                if (fd < 0 || fremovexattr(fd, IMPLIED) < 0)
+                        continue;
+                (void)!futimens(fd, (struct timespec[2]){});
+                strbuf_add(&kept, path, strlen(path) + 1);
+        }
+        strbuf_clear(&unpack_implied);
+        unpack_implied = kept;
+}
+
 /* Making entries changes the times of their directories, so they come last. One that cannot be set is no harm. */
 static void set_times(struct tree *t) {
         for (size_t at = 0; !t->times.failed && at < t->times.len;) {
@@ -231,6 +262,8 @@ static int make_directory(struct tree *t, struct archive_entry *entry, const cha
                 return failed(t, fd, path);
         if (hidden && (r = mark_opaque(t, fd)) < 0)
                 return r;
+        if (fremovexattr(fd, IMPLIED) < 0 && errno != ENODATA && errno != ENOTSUP)
+                return failed(t, -errno, path);
         if (t->h->job == JOB_LAYER)
                 remember_time(t, entry, path);
         return finish(t, fd, entry, path);
@@ -365,6 +398,7 @@ static int make_entry(struct tree *t, struct archive *a, struct archive_entry *e
         if (!path[0]) {
                 if (kind != AE_IFDIR || hard)
                         return refuse(t, EINVAL, "a root that is no directory", given);
+                t->root_described = true;
                 if (t->h->job == JOB_LAYER)
                         remember_time(t, entry, path);
                 return finish(t, t->root, entry, ".");
@@ -429,8 +463,10 @@ int unpack_tree(const struct image_helper *h, struct image_report *report) {
                 r = error_set(t.e, EBADMSG, "the archive is damaged or incomplete: %s", archive_error_string(a));
         if (r == 0)
                 r = drain(&t);
-        if (r == 0)
+        if (r == 0 && h->job == JOB_LAYER) {
+                finish_implied(&t);
                 set_times(&t);
+        }
         archive_read_free(a);
         strbuf_clear(&t.times);
         fd_close(t.parent_fd);

@@ -293,6 +293,9 @@ void image_helper_main(const struct image_helper *spec) {
                 }
         if (r < 0 && report.error.errnum == 0)
                 error_errno(&report.error, r, "the helper of an import failed");
-        (void)!fd_write_all(h.report, &report, sizeof(report));
+        report.implied = (uint32_t)unpack_implied.len;
+        if (fd_write_all(h.report, &report, sizeof(report)) < 0 ||
+            fd_write_all(h.report, unpack_implied.data, unpack_implied.len) < 0)
+                r = -EIO;
         _exit(r < 0 ? 1 : 0);
 }

@@ -13,6 +13,7 @@ int unpack_reader(int fd, bool raw, struct archive **ret, struct error *e) _must
 int unpack_decompress(const struct image_helper *h, struct image_report *report) _must_check_;
 int unpack_look(const struct image_helper *h, struct image_report *report) _must_check_;
 /* JOB_LAYER and JOB_ARCHIVE. */
+extern struct strbuf unpack_implied; /* see struct image_report */
 int unpack_tree(const struct image_helper *h, struct image_report *report) _must_check_;
 int unpack_pack(const struct image_helper *h, struct image_report *report) _must_check_;
 
