@@ -34,7 +34,8 @@ static bool contains(const char *s, const char *part) { return s && strcasestr(s
 const char *unit_other_kernel(const struct unit *u) {
         if (contains(u->runtime.text, "runsc") || contains(u->runtime.text, "gvisor"))
                 return "gVisor: a kernel in user space answers its system calls, so that few reach the host's";
-        if (contains(u->runtime.text, "kata") || contains(u->runtime.text, "firecracker") || contains(u->runtime.text, "krun"))
+        if (contains(u->runtime.text, "kata") || contains(u->runtime.text, "firecracker") ||
+                contains(u->runtime.text, "krun"))
                 return "a virtual machine of its own: its kernel is not the host's";
         return NULL;
 }
@@ -61,8 +62,9 @@ static void answer_where(struct assessment *a, const struct unit *u) {
                         strbuf_puts(&b, u->rootless.is == YES ? ", rootless" : ", in a user namespace of its own");
                 if (u->seccomp_off.is == YES)
                         strbuf_puts(&b, ", without a filter of system calls");
-                static const struct { size_t at; const char *what; } shared[] = {
-                        {offsetof(struct unit, host_pid), "processes"}, {offsetof(struct unit, host_ipc), "shared memory"},
+                static const struct { size_t at; const char *what;
+                } shared[] = {{offsetof(struct unit, host_pid), "processes"},
+                        {offsetof(struct unit, host_ipc), "shared memory"},
                         {offsetof(struct unit, host_net), "network"}};
                 bool first = true;
                 for (size_t i = 0; i < ELEMENTSOF(shared); i++)
@@ -80,7 +82,8 @@ static void answer_reach(struct assessment *a, const struct unit *u) {
                 [REACH_NONE] = "no network",
                 [REACH_INTERNAL] = "other services on internal networks, nothing outside",
                 [REACH_OUT] = "any address: no rule of the file bounds it",
-                [REACH_BRIDGE] = "any address, and every container on the default bridge: no rule of the file bounds it",
+                [REACH_BRIDGE] =
+                        "any address, and every container on the default bridge: no rule of the file bounds it",
                 [REACH_HOST] = "any address, and what listens on the host itself",
                 [REACH_OTHER] = "what the container reaches whose network it shares",
         };
@@ -94,7 +97,8 @@ static void answer_reach(struct assessment *a, const struct unit *u) {
                         more++;
                         continue;
                 }
-                strbuf_printf(&b, "%s%s%s", shown++ ? ", " : "; of the host: ", keep_shown(a, m->source), m->read_only ? " (read)" : " (write)");
+                strbuf_printf(&b, "%s%s%s", shown++ ? ", " : "; of the host: ", keep_shown(a, m->source),
+                        m->read_only ? " (read)" : " (write)");
         }
         if (more)
                 strbuf_printf(&b, " and %zu more", more);
@@ -121,23 +125,33 @@ static void answer_creds(struct assessment *a, const struct unit *u) {
         if (u->admin.is == YES && u->token.is != NO)
                 add_name(&b, &n, "anything in the cluster (service account)");
         else if (a->format == FORMAT_POD && u->token.is != NO)
-                add_name(&b, &n, u->default_account.is == YES ? "the default service account's rights"
-                                                              : keepf(a, "the rights of service account %s", keep_shown(a, u->account.text)));
+                add_name(&b, &n,
+                        u->default_account.is == YES
+                                ? "the default service account's rights"
+                                : keepf(a, "the rights of service account %s", keep_shown(a, u->account.text)));
         for (size_t i = 0; i < u->vars.n; i++) {
                 const struct var *v = &u->vars.items[i];
-                if (v->kind == VAR_ENV && secret_name(v->name) && !(v->value && !v->passed && secret_placeholder(v->value)))
+                if (v->kind == VAR_ENV && secret_name(v->name) &&
+                        !(v->value && !v->passed && secret_placeholder(v->value)))
                         add_name(&b, &n, keepf(a, "what %s opens", keep_shown(a, v->name)));
-                else if (v->value && v->kind != VAR_BUILD && (!v->passed || v->by_default) && charge(a, strlen(v->value) * 4) && secret_form(v->value))
-                        add_name(&b, &n, v->name ? keepf(a, "what %s opens", keep_shown(a, v->name)) : "what its arguments hold");
+                else if (v->value && v->kind != VAR_BUILD && (!v->passed || v->by_default) &&
+                         charge(a, strlen(v->value) * 4) && secret_form(v->value))
+                        add_name(&b, &n,
+                                v->name ? keepf(a, "what %s opens", keep_shown(a, v->name))
+                                        : "what its arguments hold");
         }
         for (size_t i = 0; i < u->creds.n; i++)
-                add_name(&b, &n, u->creds.items[i].kind == CRED_ENV_FILE ? keepf(a, "what is in %s (not read)", keep_shown(a, u->creds.items[i].name))
-                                                                         : keepf(a, "what the secret %s opens", keep_shown(a, u->creds.items[i].name)));
+                add_name(&b, &n,
+                        u->creds.items[i].kind == CRED_ENV_FILE
+                                ? keepf(a, "what is in %s (not read)", keep_shown(a, u->creds.items[i].name))
+                                : keepf(a, "what the secret %s opens", keep_shown(a, u->creds.items[i].name)));
         if (n > 6)
                 strbuf_printf(&b, " and %zu more", n - 6);
         const char *own = n > 0 && b.data ? b.data : "nothing that the file says";
         if (root)
-                answer_add(a, 2, u->name, n > 0 ? keepf(a, "everything that root of the host can, and %s", own) : "everything that root of the host can");
+                answer_add(a, 2, u->name,
+                        n > 0 ? keepf(a, "everything that root of the host can, and %s", own)
+                              : "everything that root of the host can");
         else
                 answer_add(a, 2, u->name, keep(a, own));
 }

@@ -54,13 +54,14 @@ static bool is_path_variable(const char *s) {
 /* The colon after the letter of a drive, as in C:\x or C:/x:/y: of v:/x it is what parts a volume from its target. */
 static bool is_drive(const char *spec, const char *colon) {
         bool letter = (spec[0] >= 'a' && spec[0] <= 'z') || (spec[0] >= 'A' && spec[0] <= 'Z');
-        return letter && colon == spec + 1 && *colon == ':' && (colon[1] == '\\' || (colon[1] == '/' && strstr(colon + 2, ":/")));
+        return letter && colon == spec + 1 && *colon == ':' &&
+               (colon[1] == '\\' || (colon[1] == '/' && strstr(colon + 2, ":/")));
 }
 
 static bool is_host_path(const char *s) {
-        return s[0] == '/' || s[0] == '.' || s[0] == '~' || str_after(s, "\\\\.\\pipe") || str_after(s, "${localEnv:") ||
-               str_after(s, "${localWorkspaceFolder}") || (s[0] && s[1] == ':' && (s[2] == '\\' || s[2] == '/')) ||
-               is_path_variable(s);
+        return s[0] == '/' || s[0] == '.' || s[0] == '~' || str_after(s, "\\\\.\\pipe") ||
+               str_after(s, "${localEnv:") || str_after(s, "${localWorkspaceFolder}") ||
+               (s[0] && s[1] == ':' && (s[2] == '\\' || s[2] == '/')) || is_path_variable(s);
 }
 
 void read_bind(struct assessment *a, struct unit *u, const char *spec, unsigned line, bool by_default) {
@@ -94,7 +95,8 @@ void read_bind(struct assessment *a, struct unit *u, const char *spec, unsigned 
         struct mount m = {.source = source, .target = target, .line = line, .by_default = by_default};
         if (n == 3)
                 for (const char *o = parts[2]; *o; o += strcspn(o, ","), o += *o == ',')
-                        m.read_only |= (strcspn(o, ",") == 2 && strncmp(o, "ro", 2) == 0) || (strcspn(o, ",") == 8 && strncmp(o, "readonly", 8) == 0);
+                        m.read_only |= (strcspn(o, ",") == 2 && strncmp(o, "ro", 2) == 0) ||
+                                       (strcspn(o, ",") == 8 && strncmp(o, "readonly", 8) == 0);
         if (source)
                 add_mount(a, u, m);
 }
@@ -143,7 +145,8 @@ void read_port(struct assessment *a, struct unit *u, const char *spec, unsigned 
                         *p = 0;
                         host = p + 1;
                         address = s;
-                } else if (strchr(s, '.') || s[0] == '[') { /* 127.0.0.1::80 was handled above; 127.0.0.1:80 is an address too */
+                } else if (strchr(s, '.') ||
+                           s[0] == '[') { /* 127.0.0.1::80 was handled above; 127.0.0.1:80 is an address too */
                         address = s;
                         host = "";
                 }
@@ -204,18 +207,21 @@ static const char *volume_device(struct assessment *a, const struct yaml_node *v
         if (len == 0 || len > 200)
                 return NULL;
         const struct yaml_node *opts = node_get(node_lookup(a, volumes, keep_n(a, name, len)), "driver_opts");
-        const char *o = node_expand(a, node_get(opts, "o"), NULL, NULL), *device = node_expand(a, node_get(opts, "device"), NULL, NULL);
+        const char *o = node_expand(a, node_get(opts, "o"), NULL, NULL),
+                   *device = node_expand(a, node_get(opts, "device"), NULL, NULL);
         return o && device && strstr(o, "bind") ? device : NULL;
 }
 
-static void read_volumes(struct assessment *a, struct unit *u, const struct yaml_node *n, const struct yaml_node *volumes) {
+static void read_volumes(
+        struct assessment *a, struct unit *u, const struct yaml_node *n, const struct yaml_node *volumes) {
         for (const struct yaml_node *i = node_is_list(n) ? n->first : NULL; i; i = i->next) {
                 if (node_is_map(i)) {
                         const struct yaml_node *source = node_get(i, "source") ?: node_get(i, "src");
                         struct mount m = {.line = source ? source->line : i->line};
                         const char *type = node_expand(a, node_get(i, "type"), NULL, NULL);
                         m.source = node_expand(a, source, NULL, &m.by_default);
-                        m.target = node_expand(a, node_get(i, "target") ?: node_get(i, "destination") ?: node_get(i, "dst"), NULL, NULL);
+                        const struct yaml_node *target = node_get(i, "target") ?: node_get(i, "destination");
+                        m.target = node_expand(a, target ?: node_get(i, "dst"), NULL, NULL);
                         m.read_only = node_flag(a, i, "read_only").is == YES || node_flag(a, i, "readonly").is == YES;
                         if (m.source && type && streq(type, "volume"))
                                 m.source = volume_device(a, volumes, m.source, strlen(m.source));
@@ -242,8 +248,9 @@ static void read_ports(struct assessment *a, struct unit *u, const struct yaml_n
                         continue;
                 }
                 const struct yaml_node *published = node_get(i, "published");
-                struct port p = {node_expand(a, node_get(i, "host_ip"), NULL, NULL) ?: "", node_expand(a, published, NULL, NULL) ?: "",
-                                 node_expand(a, node_get(i, "target"), NULL, NULL) ?: "", published ? published->line : i->line};
+                struct port p = {node_expand(a, node_get(i, "host_ip"), NULL, NULL) ?: "",
+                        node_expand(a, published, NULL, NULL) ?: "",
+                        node_expand(a, node_get(i, "target"), NULL, NULL) ?: "", published ? published->line : i->line};
                 LIST_ADD(a, u->ports, p);
         }
 }
@@ -277,14 +284,22 @@ static void read_env_files(struct assessment *a, struct unit *u, const struct ya
 }
 
 static void read_resources(struct assessment *a, struct unit *u, const struct yaml_node *s) {
-        static const struct { const char *key; size_t at; } flat[] = {
-                {"mem_limit", offsetof(struct unit, memory)}, {"cpus", offsetof(struct unit, cpu)},
-                {"cpu_quota", offsetof(struct unit, cpu)}, {"cpuset", offsetof(struct unit, cpu)}, {"pids_limit", offsetof(struct unit, pids)},
+        static const struct { const char *key; size_t at;
+        } flat[] = {
+                {"mem_limit", offsetof(struct unit, memory)},
+                {"cpus", offsetof(struct unit, cpu)},
+                {"cpu_quota", offsetof(struct unit, cpu)},
+                {"cpuset", offsetof(struct unit, cpu)},
+                {"pids_limit", offsetof(struct unit, pids)},
         };
-        static const struct { const char *key; size_t at; } deploy[] = {
-                {"memory", offsetof(struct unit, memory)}, {"cpus", offsetof(struct unit, cpu)}, {"pids", offsetof(struct unit, pids)},
+        static const struct { const char *key; size_t at;
+        } deploy[] = {
+                {"memory", offsetof(struct unit, memory)},
+                {"cpus", offsetof(struct unit, cpu)},
+                {"pids", offsetof(struct unit, pids)},
         };
-        const struct yaml_node *resources = node_get(node_get(s, "deploy"), "resources"), *limits = node_get(resources, "limits");
+        const struct yaml_node *resources = node_get(node_get(s, "deploy"), "resources"),
+                               *limits = node_get(resources, "limits");
 
         for (size_t i = 0; i < ELEMENTSOF(flat); i++) {
                 const struct yaml_node *n = node_get(s, flat[i].key);
@@ -299,7 +314,9 @@ static void read_resources(struct assessment *a, struct unit *u, const struct ya
         const struct yaml_node *devices = node_get(node_get(resources, "reservations"), "devices");
         for (const struct yaml_node *i = node_is_list(devices) ? devices->first : NULL; i; i = i->next) {
                 const struct yaml_node *driver = node_get(i, "driver") ?: node_get(i, "capabilities");
-                LIST_ADD(a, u->devices, (struct fact){node_text(driver) ? keepf(a, "%.60s", node_text(driver)) : "gpu", driver ? driver->line : i->line});
+                LIST_ADD(a, u->devices,
+                        (struct fact){node_text(driver) ? keepf(a, "%.60s", node_text(driver)) : "gpu",
+                                driver ? driver->line : i->line});
         }
 }
 
@@ -330,8 +347,8 @@ static void read_devices(struct assessment *a, struct unit *u, const struct yaml
         }
 }
 
-static void read_service(struct assessment *a, struct unit *u, const struct yaml_node *doc, const struct yaml_node *services,
-                         const struct yaml_node *s, unsigned depth) {
+static void read_service(struct assessment *a, struct unit *u, const struct yaml_node *doc,
+        const struct yaml_node *services, const struct yaml_node *s, unsigned depth) {
         const struct yaml_node *extends = node_get(s, "extends");
         if (extends) {
                 const char *file = node_expand(a, node_get(extends, "file"), NULL, NULL);
@@ -340,7 +357,8 @@ static void read_service(struct assessment *a, struct unit *u, const struct yaml
                 if (base && depth < EXTENDS_MAX)
                         read_service(a, u, doc, services, base, depth + 1);
                 else if (file)
-                        note(a, "%s extends a service of %s, which was not read", keep_shown(a, u->name), keep_shown(a, file));
+                        note(a, "%s extends a service of %s, which was not read", keep_shown(a, u->name),
+                                keep_shown(a, file));
         }
         override_fact(a, s, "image", &u->image);
         u->builds |= node_get(s, "build") != NULL;
@@ -401,7 +419,8 @@ static enum reach network_reach(struct assessment *a, const struct yaml_node *ne
                 return node_flag(a, node_get(networks, "default"), "internal").is == YES ? REACH_INTERNAL : REACH_OUT;
         for (size_t i = 0; i < u->networks.n; i++) {
                 const struct yaml_node *net = node_lookup(a, networks, u->networks.items[i].text);
-                const char *driver = node_expand(a, node_get(net, "driver"), NULL, NULL), *real = node_text(node_get(net, "name"));
+                const char *driver = node_expand(a, node_get(net, "driver"), NULL, NULL),
+                           *real = node_text(node_get(net, "name"));
                 if ((driver && streq(driver, "host")) || (real && streq(real, "host")))
                         return REACH_HOST;
         }

@@ -3,17 +3,65 @@
 #include "model/assess-internal.h"
 
 /* Flags of docker run that have to do with the three questions. */
-enum run_flag { F_PRIVILEGED, F_READ_ONLY, F_CAP_ADD, F_CAP_DROP, F_SECURITY, F_NETWORK, F_PID, F_IPC, F_UTS, F_USERNS, F_CGROUPNS, F_VOLUME,
-                F_MOUNT, F_PORT, F_DEVICE, F_ENV, F_ENV_FILE, F_MEMORY, F_CPUS, F_PIDS, F_USER, F_RUNTIME, F_GPUS, F_NONE };
+enum run_flag {
+        F_PRIVILEGED,
+        F_READ_ONLY,
+        F_CAP_ADD,
+        F_CAP_DROP,
+        F_SECURITY,
+        F_NETWORK,
+        F_PID,
+        F_IPC,
+        F_UTS,
+        F_USERNS,
+        F_CGROUPNS,
+        F_VOLUME,
+        F_MOUNT,
+        F_PORT,
+        F_DEVICE,
+        F_ENV,
+        F_ENV_FILE,
+        F_MEMORY,
+        F_CPUS,
+        F_PIDS,
+        F_USER,
+        F_RUNTIME,
+        F_GPUS,
+        F_NONE
+};
 
 static enum run_flag flag_of(const char *word, size_t n) {
-        static const struct { const char *name; enum run_flag flag; } flags[] = {
-                {"--privileged", F_PRIVILEGED}, {"--read-only", F_READ_ONLY}, {"--cap-add", F_CAP_ADD}, {"--cap-drop", F_CAP_DROP},
-                {"--security-opt", F_SECURITY}, {"--network", F_NETWORK}, {"--net", F_NETWORK}, {"--pid", F_PID}, {"--ipc", F_IPC}, {"--uts", F_UTS},
-                {"--userns", F_USERNS}, {"--cgroupns", F_CGROUPNS}, {"--volume", F_VOLUME}, {"-v", F_VOLUME}, {"--mount", F_MOUNT},
-                {"--publish", F_PORT}, {"-p", F_PORT}, {"--device", F_DEVICE}, {"--env", F_ENV}, {"-e", F_ENV}, {"--env-file", F_ENV_FILE},
-                {"--memory", F_MEMORY}, {"-m", F_MEMORY}, {"--cpus", F_CPUS}, {"--pids-limit", F_PIDS}, {"--user", F_USER}, {"-u", F_USER},
-                {"--runtime", F_RUNTIME}, {"--gpus", F_GPUS},
+        static const struct { const char *name; enum run_flag flag;
+        } flags[] = {
+                {"--privileged", F_PRIVILEGED},
+                {"--read-only", F_READ_ONLY},
+                {"--cap-add", F_CAP_ADD},
+                {"--cap-drop", F_CAP_DROP},
+                {"--security-opt", F_SECURITY},
+                {"--network", F_NETWORK},
+                {"--net", F_NETWORK},
+                {"--pid", F_PID},
+                {"--ipc", F_IPC},
+                {"--uts", F_UTS},
+                {"--userns", F_USERNS},
+                {"--cgroupns", F_CGROUPNS},
+                {"--volume", F_VOLUME},
+                {"-v", F_VOLUME},
+                {"--mount", F_MOUNT},
+                {"--publish", F_PORT},
+                {"-p", F_PORT},
+                {"--device", F_DEVICE},
+                {"--env", F_ENV},
+                {"-e", F_ENV},
+                {"--env-file", F_ENV_FILE},
+                {"--memory", F_MEMORY},
+                {"-m", F_MEMORY},
+                {"--cpus", F_CPUS},
+                {"--pids-limit", F_PIDS},
+                {"--user", F_USER},
+                {"-u", F_USER},
+                {"--runtime", F_RUNTIME},
+                {"--gpus", F_GPUS},
         };
         for (size_t i = 0; i < ELEMENTSOF(flags); i++)
                 if (strlen(flags[i].name) == n && strncmp(flags[i].name, word, n) == 0)
@@ -48,7 +96,9 @@ static void read_flag(struct assessment *a, struct unit *u, enum run_flag flag, 
         case F_ENV: {
                 const char *eq = strchr(v, '=');
                 bool passed = eq && (str_after(eq + 1, "${localEnv:") || eq[1] == '$');
-                LIST_ADD(a, u->vars, (struct var){VAR_ENV, eq ? keep_n(a, v, (size_t)(eq - v)) : v, eq ? eq + 1 : NULL, passed, false, line});
+                LIST_ADD(a, u->vars,
+                        (struct var){VAR_ENV, eq ? keep_n(a, v, (size_t)(eq - v)) : v, eq ? eq + 1 : NULL, passed,
+                                false, line});
                 break;
         }
         case F_MEMORY: u->memory = (struct flag){YES, line}; break;
@@ -90,7 +140,10 @@ static void read_features(struct assessment *a, struct unit *u, const struct yam
                 if (strstr(k->text, "/docker-in-docker"))
                         u->privileged = (struct flag){YES, k->line};
                 else if (strstr(k->text, "/docker-outside-of-docker") || strstr(k->text, "/docker-from-docker"))
-                        LIST_ADD(a, u->mounts, (struct mount){.source = "/var/run/docker.sock", .target = "/var/run/docker-host.sock", .line = k->line});
+                        LIST_ADD(a, u->mounts,
+                                (struct mount){.source = "/var/run/docker.sock",
+                                        .target = "/var/run/docker-host.sock",
+                                        .line = k->line});
         }
 }
 
@@ -101,7 +154,10 @@ static void read_mounts(struct assessment *a, struct unit *u, const struct yaml_
                 if (node_text(i))
                         read_mount_words(a, u, node_text(i), i->line);
                 else if (node_text(source) && type && streq(type, "bind"))
-                        LIST_ADD(a, u->mounts, (struct mount){.source = node_text(source), .target = node_text(node_get(i, "target")), .line = source->line});
+                        LIST_ADD(a, u->mounts,
+                                (struct mount){.source = node_text(source),
+                                        .target = node_text(node_get(i, "target")),
+                                        .line = source->line});
         }
 }
 
@@ -109,7 +165,8 @@ static void read_env(struct assessment *a, struct unit *u, const struct yaml_nod
         for (const struct yaml_node *k = node_is_map(map) ? map->first : NULL; k; k = k->next) {
                 const char *v = node_text(k->value);
                 if (v)
-                        LIST_ADD(a, u->vars, (struct var){VAR_ENV, k->text, v, strstr(v, "${") != NULL, false, k->line});
+                        LIST_ADD(
+                                a, u->vars, (struct var){VAR_ENV, k->text, v, strstr(v, "${") != NULL, false, k->line});
         }
 }
 
@@ -124,7 +181,10 @@ void read_devcontainer(struct assessment *a, const struct yaml_node *doc) {
         u->partial = compose != NULL;
         if (compose)
                 note(a, "what dockerComposeFile names (%s) was not read: assess it too",
-                     keep_shown(a, node_text(compose) ?: node_is_list(compose) && node_text(compose->first) ? node_text(compose->first) : "files"));
+                        keep_shown(a, node_text(compose)
+                                              ?: node_is_list(compose) && node_text(compose->first)
+                                                 ? node_text(compose->first)
+                                                 : "files"));
         u->privileged = node_flag(a, doc, "privileged");
         u->user = node_fact(a, doc, "containerUser");
         struct fact remote = node_fact(a, doc, "remoteUser");
@@ -150,8 +210,12 @@ void read_devcontainer(struct assessment *a, const struct yaml_node *doc) {
                 if (node_text(i) && i->style == YAML_STYLE_QUOTED)
                         read_port(a, u, node_text(i), i->line);
         const char *mode = u->network.text;
-        u->reach = !mode && u->partial ? REACH_UNKNOWN : !mode || streq(mode, "bridge") || streq(mode, "default") ? REACH_BRIDGE
-                 : streq(mode, "none") ? REACH_NONE : streq(mode, "host") ? REACH_HOST : str_after(mode, "container:") ? REACH_OTHER : REACH_OUT;
+        u->reach = !mode && u->partial                                        ? REACH_UNKNOWN
+                   : !mode || streq(mode, "bridge") || streq(mode, "default") ? REACH_BRIDGE
+                   : streq(mode, "none")                                      ? REACH_NONE
+                   : streq(mode, "host")                                      ? REACH_HOST
+                   : str_after(mode, "container:")                            ? REACH_OTHER
+                                                                              : REACH_OUT;
         if (u->reach == REACH_HOST)
                 u->host_net = (struct flag){YES, u->network.line};
         /* Not a finding, as it is what the file is for; but an answer. */
@@ -159,6 +223,7 @@ void read_devcontainer(struct assessment *a, const struct yaml_node *doc) {
         if (workspace && !strstr(workspace, "localWorkspaceFolder}"))
                 read_mount_words(a, u, workspace, node_get(doc, "workspaceMount")->line);
         else if (!compose)
-                note(a, "the folder that is opened is mounted writable (workspaceMount says otherwise): what the host runs from it "
+                note(a, "the folder that is opened is mounted writable (workspaceMount says otherwise): what the host "
+                        "runs from it "
                         "later, a process inside can change");
 }

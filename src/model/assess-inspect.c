@@ -25,8 +25,8 @@ static void read_ports(struct assessment *a, struct unit *u, const struct yaml_n
         for (const struct yaml_node *k = node_is_map(map) ? map->first : NULL; k; k = k->next)
                 for (const struct yaml_node *i = node_is_list(k->value) ? k->value->first : NULL; i; i = i->next) {
                         const struct yaml_node *port = node_get(i, "HostPort");
-                        struct port p = {node_text(node_get(i, "HostIp")) ?: "", node_text(port) ?: "", keep_n(a, k->text, strcspn(k->text, "/")),
-                                         port ? port->line : k->line};
+                        struct port p = {node_text(node_get(i, "HostIp")) ?: "", node_text(port) ?: "",
+                                keep_n(a, k->text, strcspn(k->text, "/")), port ? port->line : k->line};
                         LIST_ADD(a, u->ports, p);
                 }
 }
@@ -56,9 +56,13 @@ static void read_engine(struct assessment *a, struct unit *u, const struct yaml_
 }
 
 static void read_limits(struct assessment *a, struct unit *u, const struct yaml_node *host) {
-        static const struct { const char *key; size_t at; } limits[] = {
-                {"Memory", offsetof(struct unit, memory)}, {"NanoCpus", offsetof(struct unit, cpu)}, {"CpuQuota", offsetof(struct unit, cpu)},
-                {"CpusetCpus", offsetof(struct unit, cpu)}, {"PidsLimit", offsetof(struct unit, pids)},
+        static const struct { const char *key; size_t at;
+        } limits[] = {
+                {"Memory", offsetof(struct unit, memory)},
+                {"NanoCpus", offsetof(struct unit, cpu)},
+                {"CpuQuota", offsetof(struct unit, cpu)},
+                {"CpusetCpus", offsetof(struct unit, cpu)},
+                {"PidsLimit", offsetof(struct unit, pids)},
         };
         for (size_t i = 0; i < ELEMENTSOF(limits); i++) {
                 const struct yaml_node *n = node_get(host, limits[i].key);
@@ -82,7 +86,8 @@ static void read_network(struct assessment *a, struct unit *u, const struct yaml
                 u->reach = REACH_OTHER;
         else {
                 u->reach = REACH_OUT;
-                note(a, "whether the network %s is internal the output does not say: docker network inspect does", keep_shown(a, mode));
+                note(a, "whether the network %s is internal the output does not say: docker network inspect does",
+                        keep_shown(a, mode));
         }
 }
 

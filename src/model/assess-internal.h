@@ -1,7 +1,7 @@
-/* Shared by the parts of assess (assess.h) and included by nothing else. The readers (assess-compose.c, assess-inspect.c,
- * assess-pod.c, assess-devcontainer.c) put what a file says about each container into a `struct unit`; assess-judge.c
- * makes findings of that, by the rules of assess-rules.c. Settings of other sandboxes (assess-settings.c) make their
- * findings themselves. */
+/* Shared by the parts of assess (assess.h) and included by nothing else. The readers (assess-compose.c,
+ * assess-inspect.c, assess-pod.c, assess-devcontainer.c) put what a file says about each container into a `struct
+ * unit`; assess-judge.c makes findings of that, by the rules of assess-rules.c. Settings of other sandboxes
+ * (assess-settings.c) make their findings themselves. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +15,8 @@
 #define ASSESS_UNITS_MAX 2000u
 #define ASSESS_FACTS_MAX 50000u        /* mounts, ports, variables and so on, of all units together */
 #define ASSESS_PLACES_MAX 20000u       /* lines of findings */
-#define ASSESS_WORK_MAX (256u << 20)   /* bytes of text that are looked at, what several services extend counted each time */
+/* Bytes of text that are looked at; what several services extend is counted each time. */
+#define ASSESS_WORK_MAX (256u << 20)
 
 enum format { FORMAT_COMPOSE, FORMAT_INSPECT, FORMAT_POD, FORMAT_DEVCONTAINER, FORMAT_CLAUDE, FORMAT_SRT };
 
@@ -26,15 +27,19 @@ enum rule_id {
         RULE_HOST_PID_PTRACE, RULE_CAP_HOST, RULE_HOST_NET_ADMIN, RULE_DEVICE_HOST, RULE_PROC_UNMASKED, RULE_API_PORT,
         RULE_CLUSTER_ADMIN, RULE_BYPASS, RULE_BASH_ALL, RULE_EXCLUDED_POWER, RULE_SETTINGS_SOCKET, RULE_WRITE_HOST,
         /* data, credentials, neighbours, walls */
-        RULE_SOCKET_USER, RULE_HOST_SECRET, RULE_HOST_READ, RULE_AGENT_SOCKET, RULE_HOST_NETWORK, RULE_HOST_PID, RULE_HOST_IPC,
-        RULE_HOST_USERNS, RULE_HOST_CGROUP, RULE_CAP_WALL, RULE_SECCOMP_OFF, RULE_LSM_OFF, RULE_DEVICE, RULE_SECRET_LITERAL,
+        RULE_SOCKET_USER, RULE_HOST_SECRET, RULE_HOST_READ, RULE_AGENT_SOCKET, RULE_HOST_NETWORK, RULE_HOST_PID,
+        RULE_HOST_IPC,
+        RULE_HOST_USERNS, RULE_HOST_CGROUP, RULE_CAP_WALL, RULE_SECCOMP_OFF, RULE_LSM_OFF, RULE_DEVICE,
+        RULE_SECRET_LITERAL,
         RULE_SECRET_KNOWN, RULE_SECRET_ARG, RULE_SECRET_LABEL, RULE_SECRET_BUILD, RULE_TOKEN_ROLE, RULE_PORT_STORE,
         RULE_BRIDGE, RULE_EGRESS, RULE_SYSCTL, RULE_PROJECT_WRITABLE, RULE_INITIALIZE, RULE_SANDBOX_OFF,
         RULE_UNSANDBOXED, RULE_EXCLUDED, RULE_NESTED, RULE_WEAK_NETWORK, RULE_DOMAIN_ALL, RULE_DOMAIN_RELAY,
         RULE_UNIX_SOCKETS, RULE_BASH_RISKY, RULE_BASH_SENDS, RULE_READ_SECRETS, RULE_MCP_ALL,
         /* bounds */
-        RULE_USERNS, RULE_SECRET_ENV, RULE_SECRET_FILE, RULE_ENV_FILE, RULE_TOKEN, RULE_PORT_ALL, RULE_SHARED_NETWORK, RULE_DATA_WRITABLE,
-        RULE_CAP_RETURN, RULE_CAP_DROP, RULE_NO_NEW_PRIVS, RULE_ROOT, RULE_NON_ROOT, RULE_SECCOMP_UNSET, RULE_READ_ONLY,
+        RULE_USERNS, RULE_SECRET_ENV, RULE_SECRET_FILE, RULE_ENV_FILE, RULE_TOKEN, RULE_PORT_ALL, RULE_SHARED_NETWORK,
+        RULE_DATA_WRITABLE,
+        RULE_CAP_RETURN, RULE_CAP_DROP, RULE_NO_NEW_PRIVS, RULE_ROOT, RULE_NON_ROOT, RULE_SECCOMP_UNSET,
+        RULE_READ_ONLY,
         RULE_LIMITS, RULE_RESTART, RULE_IMAGE, RULE_DOMAIN_WILD, RULE_LOCAL_BINDING, RULE_FAIL_OPEN,
         RULE_N
 };
@@ -180,14 +185,16 @@ void read_pods(struct assessment *a, const struct yaml_node *docs);
 void read_devcontainer(struct assessment *a, const struct yaml_node *doc);
 void read_claude(struct assessment *a, const struct yaml_node *doc); /* assess-settings.c */
 void read_srt(struct assessment *a, const struct yaml_node *doc);
-/* Shared by compose, inspect and devcontainer: one element of security_opt; one volume, port or device in short form. */
+/* Shared by compose, inspect and devcontainer: one element of security_opt; one volume or port in short form. */
 void read_security_opt(struct assessment *a, struct unit *u, const char *opt, unsigned line);
 void read_bind(struct assessment *a, struct unit *u, const char *spec, unsigned line, bool by_default);
 void read_port(struct assessment *a, struct unit *u, const char *spec, unsigned line);
 void read_assignment(struct assessment *a, struct unit *u, enum var_kind kind, const struct yaml_node *n);
-void read_vars(struct assessment *a, struct unit *u, enum var_kind kind, const struct yaml_node *n); /* a list of them, or a mapping */
+/* A list of them, or a mapping. */
+void read_vars(struct assessment *a, struct unit *u, enum var_kind kind, const struct yaml_node *n);
 void read_args(struct assessment *a, struct unit *u, const struct yaml_node *n);
-void read_facts(struct assessment *a, const struct yaml_node *n, struct fact **items, size_t *n_items, size_t *cap); /* a list of words */
+/* A list of words. */
+void read_facts(struct assessment *a, const struct yaml_node *n, struct fact **items, size_t *n_items, size_t *cap);
 #define READ_FACTS(a, list, node) read_facts((a), (node), &(list).items, &(list).n, &(list).cap)
 /* --mount's form: type=bind,source=/x,target=/y,readonly */
 void read_mount_words(struct assessment *a, struct unit *u, const char *spec, unsigned line);

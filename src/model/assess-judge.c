@@ -1,5 +1,5 @@
-/* From what a file says of each container to findings; see assess-internal.h. Whether something is weak is decided here,
- * how it is said stands in assess-rules.c. */
+/* From what a file says of each container to findings; see assess-internal.h. Whether something is weak is decided
+ * here, how it is said stands in assess-rules.c. */
 #include <ctype.h>
 #include <strings.h>
 
@@ -31,8 +31,8 @@ static bool drops_all(const struct unit *u) {
 
 static void judge_caps(struct assessment *a, const struct unit *u) {
         static const char *const host[] = {"ALL", "SYS_ADMIN", "SYS_MODULE", "DAC_READ_SEARCH", "SYS_RAWIO"};
-        static const char *const wall[] = {"SYS_PTRACE", "NET_ADMIN", "SYSLOG", "SYS_TIME", "BPF", "PERFMON", "SYS_BOOT",
-                                           "MAC_ADMIN", "MAC_OVERRIDE", "AUDIT_CONTROL", "LINUX_IMMUTABLE", "CHECKPOINT_RESTORE"};
+        static const char *const wall[] = {"SYS_PTRACE", "NET_ADMIN", "SYSLOG", "SYS_TIME", "BPF", "PERFMON",
+                "SYS_BOOT", "MAC_ADMIN", "MAC_OVERRIDE", "AUDIT_CONTROL", "LINUX_IMMUTABLE", "CHECKPOINT_RESTORE"};
 
         if (u->privileged.is == YES)
                 return; /* it has them all */
@@ -56,7 +56,8 @@ static void judge_caps(struct assessment *a, const struct unit *u) {
 
 static bool ordinary_user(const struct unit *u) {
         const char *s = u->user.text;
-        return s && s[0] != '$' && !streq(s, "root") && strncmp(s, "root:", 5) != 0 && !streq(s, "0") && strncmp(s, "0:", 2) != 0;
+        return s && s[0] != '$' && !streq(s, "root") && strncmp(s, "root:", 5) != 0 && !streq(s, "0") &&
+               strncmp(s, "0:", 2) != 0;
 }
 
 static void judge_mount(struct assessment *a, const struct unit *u, const struct mount *m) {
@@ -105,16 +106,20 @@ static void judge_mount(struct assessment *a, const struct unit *u, const struct
 
 /* A data store's port, or one of its consoles: nothing that a stranger should talk to. */
 static bool store_port(const char *inside) {
-        static const char *const ports[] = {"1433", "1521", "2379", "3306", "5432", "5672", "5984", "6379", "6380", "7474", "7687", "8086", "9042", "9200",
-                                            "9300", "11211", "15672", "26379", "27017", "27018", "33060", "50000", "10250", "6443", "2181", "9092", "4369", "25672"};
+        static const char *const ports[] = {"1433", "1521", "2379", "3306", "5432", "5672", "5984", "6379", "6380",
+                "7474", "7687", "8086", "9042", "9200", "9300", "11211", "15672", "26379", "27017", "27018", "33060",
+                "50000", "10250", "6443", "2181", "9092", "4369", "25672"};
         return one_of(inside, ports, ELEMENTSOF(ports));
 }
 
 static void judge_port(struct assessment *a, const struct unit *u, const struct port *p) {
         const char *addr = p->address;
-        if (addr && addr[0] && !streq(addr, "0.0.0.0") && !streq(addr, "::") && !streq(addr, "[::]") && !streq(addr, "*"))
+        if (addr && addr[0] && !streq(addr, "0.0.0.0") && !streq(addr, "::") && !streq(addr, "[::]") &&
+                !streq(addr, "*"))
                 return; /* one address, or a variable's */
-        const char *shown = p->host && p->host[0] ? keepf(a, "%s to %s", keep_shown(a, p->host), keep_shown(a, p->inside)) : keep_shown(a, p->inside);
+        const char *shown = p->host && p->host[0]
+                                    ? keepf(a, "%s to %s", keep_shown(a, p->host), keep_shown(a, p->inside))
+                                    : keep_shown(a, p->inside);
         if (streq(p->inside, "2375") || streq(p->inside, "2376"))
                 find(a, RULE_API_PORT, u, p->line, shown);
         else
@@ -128,7 +133,8 @@ static const char *secret_option(struct assessment *a, const char *s) {
                         continue;
                 size_t n = strcspn(p, "= \t\n\"'");
                 const char *value = p + n + (p[n] == '=');
-                if (n < 3 || n > 60 || p[n] != '=' || *value == '$' || *value == 0 || *value == '"' || *value == ' ' || *value == '{')
+                if (n < 3 || n > 60 || p[n] != '=' || *value == '$' || *value == 0 || *value == '"' || *value == ' ' ||
+                        *value == '{')
                         continue;
                 const char *name = keep_n(a, p + 2, n - 2);
                 if (secret_name(name) && !secret_placeholder(value))
@@ -168,7 +174,8 @@ static void judge_var(struct assessment *a, const struct unit *u, const struct v
 
 /* latest, nothing, or a word that is moved on with each change. */
 static bool unpinned(const char *image) {
-        static const char *const moving[] = {"latest", "main", "master", "edge", "nightly", "dev", "develop", "testing", "unstable", "rolling", "snapshot"};
+        static const char *const moving[] = {"latest", "main", "master", "edge", "nightly", "dev", "develop", "testing",
+                "unstable", "rolling", "snapshot"};
         const char *slash = strrchr(image, '/'), *tag = strchr(slash ? slash : image, ':');
 
         /* A variable, a digest, or a reference that is built at deployment (ko://). */
@@ -179,17 +186,19 @@ static bool unpinned(const char *image) {
 
 static bool sysctl_safe(const char *s) {
         /* "Safe sysctls" of the Kubernetes documentation. */
-        static const char *const safe[] = {"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies",
-                                           "net.ipv4.ping_group_range", "net.ipv4.ip_unprivileged_port_start", "net.ipv4.ip_local_reserved_ports",
-                                           "net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl",
-                                           "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"};
+        static const char *const safe[] = {"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range",
+                "net.ipv4.tcp_syncookies", "net.ipv4.ping_group_range", "net.ipv4.ip_unprivileged_port_start",
+                "net.ipv4.ip_local_reserved_ports", "net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout",
+                "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem",
+                "net.ipv4.tcp_wmem"};
         return one_of(s, safe, ELEMENTSOF(safe));
 }
 
 static void judge_device(struct assessment *a, const struct unit *u, const struct fact *d) {
-        static const char *const host[] = {"/dev/mem", "/dev/kmem", "/dev/port", "/dev/sd", "/dev/nvme", "/dev/vd", "/dev/xvd", "/dev/dm-",
-                                           "/dev/mapper", "/dev/disk", "/dev/loop", "/dev/md", "/dev/hd"};
-        static const char *const fine[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"};
+        static const char *const host[] = {"/dev/mem", "/dev/kmem", "/dev/port", "/dev/sd", "/dev/nvme", "/dev/vd",
+                "/dev/xvd", "/dev/dm-", "/dev/mapper", "/dev/disk", "/dev/loop", "/dev/md", "/dev/hd"};
+        static const char *const fine[] = {
+                "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"};
 
         if (one_of(d->text, fine, ELEMENTSOF(fine)))
                 return;
@@ -224,7 +233,8 @@ static void judge_limits(struct assessment *a, const struct unit *u) {
 
 static void judge_walls(struct assessment *a, const struct unit *u) {
         bool pod = a->format == FORMAT_POD;
-        bool other_kernel = unit_other_kernel(u) || (u->runtime.text && strcasestr(u->runtime.text, "sysbox")); /* which maps ids */
+        bool other_kernel =
+                unit_other_kernel(u) || (u->runtime.text && strcasestr(u->runtime.text, "sysbox")); /* which maps ids */
 
         yes(a, u, u->privileged, RULE_PRIVILEGED);
         yes(a, u, u->api_socket, RULE_API_SOCKET);
@@ -248,7 +258,8 @@ static void judge_walls(struct assessment *a, const struct unit *u) {
                 find(a, RULE_SECCOMP_UNSET, u, u->line, NULL);
         if (pod && u->read_only.is != YES)
                 find(a, RULE_READ_ONLY, u, u->read_only.line ? u->read_only.line : u->line, NULL);
-        if (u->own_userns.is != YES && u->rootless.is != YES && u->host_userns.is != YES && u->privileged.is != YES && !u->partial && !other_kernel)
+        if (u->own_userns.is != YES && u->rootless.is != YES && u->host_userns.is != YES && u->privileged.is != YES &&
+                !u->partial && !other_kernel)
                 find(a, RULE_USERNS, u, u->line, NULL);
 }
 
@@ -264,7 +275,8 @@ static void judge_unit(struct assessment *a, const struct unit *u) {
         for (size_t i = 0; i < u->vars.n; i++)
                 judge_var(a, u, &u->vars.items[i]);
         for (size_t i = 0; i < u->creds.n; i++) {
-                static const enum rule_id rules[] = {[CRED_FILE] = RULE_SECRET_FILE, [CRED_ENV] = RULE_SECRET_ENV, [CRED_ENV_FILE] = RULE_ENV_FILE};
+                static const enum rule_id rules[] = {
+                        [CRED_FILE] = RULE_SECRET_FILE, [CRED_ENV] = RULE_SECRET_ENV, [CRED_ENV_FILE] = RULE_ENV_FILE};
                 const struct cred *c = &u->creds.items[i];
                 find(a, rules[c->kind], u, c->line, keep_shown(a, c->name));
         }
@@ -279,9 +291,11 @@ static void judge_unit(struct assessment *a, const struct unit *u) {
                 find(a, RULE_EGRESS, u, u->line, NULL);
         if (u->token.is != NO && a->format == FORMAT_POD) {
                 if (u->admin.is == YES)
-                        find(a, RULE_CLUSTER_ADMIN, u, u->account.line ? u->account.line : u->admin.line, keep_shown(a, u->account.text ? u->account.text : "default"));
+                        find(a, RULE_CLUSTER_ADMIN, u, u->account.line ? u->account.line : u->admin.line,
+                                keep_shown(a, u->account.text ? u->account.text : "default"));
                 else if (u->default_account.is != YES || u->role.is == YES)
-                        find(a, RULE_TOKEN_ROLE, u, u->account.line, keep_shown(a, u->account.text ? u->account.text : "default"));
+                        find(a, RULE_TOKEN_ROLE, u, u->account.line,
+                                keep_shown(a, u->account.text ? u->account.text : "default"));
                 else
                         find(a, RULE_TOKEN, u, u->line, NULL);
         }
@@ -305,7 +319,8 @@ static void judge_shared(struct assessment *a) {
         if (n_default >= 3)
                 for (size_t i = 0; i < a->units.n; i++)
                         if (a->units.items[i].networks.n == 0 && a->units.items[i].reach == REACH_OUT)
-                                find(a, RULE_SHARED_NETWORK, &a->units.items[i], a->units.items[i].line, "the project's default network");
+                                find(a, RULE_SHARED_NETWORK, &a->units.items[i], a->units.items[i].line,
+                                        "the project's default network");
         for (size_t i = 0; i < a->units.n; i++)
                 for (size_t k = 0; k < a->units.items[i].networks.n; k++) {
                         const struct fact *net = &a->units.items[i].networks.items[k];

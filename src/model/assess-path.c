@@ -36,16 +36,15 @@ static bool beneath_any(const char *path, const char *const *roots, size_t n) {
 
 /* Beneath a home, without its slash. */
 static enum path_kind home_kind(const char *rest) {
-        static const char *const secrets[] = {
-                "/.ssh", "/.aws", "/.azure", "/.config/gcloud", "/.config/gh", "/.config/rclone", "/.kube", "/.docker", "/.gnupg",
-                "/.password-store", "/.netrc", "/.npmrc", "/.pypirc", "/.git-credentials", "/.config/git/credentials", "/.vault-token",
-                "/.claude", "/.claude.json", "/.codex", "/.gemini", "/.config/op", "/.cargo/credentials", "/.cargo/credentials.toml",
-                "/.terraform.d", "/.mozilla", "/.config/google-chrome", "/.pgpass", "/.my.cnf", "/.local/share/keyrings",
-        };
-        static const char *const runs[] = {
-                "/.bashrc", "/.bash_profile", "/.profile", "/.zshrc", "/.zshenv", "/.config/fish", "/.config/systemd", "/.config/autostart",
-                "/bin", "/.local/bin", "/.cargo/bin", "/.gitconfig", "/.config/git", "/.vimrc", "/.config/nvim", "/.vscode",
-        };
+        static const char *const secrets[] = {"/.ssh", "/.aws", "/.azure", "/.config/gcloud", "/.config/gh",
+                "/.config/rclone", "/.kube", "/.docker", "/.gnupg", "/.password-store", "/.netrc", "/.npmrc",
+                "/.pypirc", "/.git-credentials", "/.config/git/credentials", "/.vault-token", "/.claude",
+                "/.claude.json", "/.codex", "/.gemini", "/.config/op", "/.cargo/credentials",
+                "/.cargo/credentials.toml", "/.terraform.d", "/.mozilla", "/.config/google-chrome", "/.pgpass",
+                "/.my.cnf", "/.local/share/keyrings"};
+        static const char *const runs[] = {"/.bashrc", "/.bash_profile", "/.profile", "/.zshrc", "/.zshenv",
+                "/.config/fish", "/.config/systemd", "/.config/autostart", "/bin", "/.local/bin", "/.cargo/bin",
+                "/.gitconfig", "/.config/git", "/.vimrc", "/.config/nvim", "/.vscode"};
         char path[512];
         size_t n = strlen(rest);
 
@@ -63,7 +62,8 @@ static enum path_kind home_kind(const char *rest) {
 }
 
 bool path_runs(const char *path) {
-        static const char *const runs[] = {".ssh", ".aws", ".kube", ".docker", ".claude", ".claude.json", ".codex", ".gemini", ".config/gh"};
+        static const char *const runs[] = {
+                ".ssh", ".aws", ".kube", ".docker", ".claude", ".claude.json", ".codex", ".gemini", ".config/gh"};
         const char *rest = in_home(path);
         size_t n = rest ? strlen(rest) : 0;
 
@@ -76,38 +76,39 @@ bool path_runs(const char *path) {
 }
 
 static enum path_kind socket_kind(const char *path) {
-        static const char *const engines[] = {
-                "docker.sock", "docker.raw.sock", "containerd.sock", "containerd.sock.ttrpc", "podman.sock", "crio.sock",
-                "cri-dockerd.sock", "dockershim.sock", "buildkitd.sock", "docker_engine",
-        };
-        static const char *const services[] = {"system_bus_socket", "libvirt-sock", "lxd", "unix.socket", "snapd.socket", "fleet.sock"};
-        static const char *const directories[] = {"/run", "/run/systemd", "/run/systemd/private", "/run/containerd", "/run/docker", "/run/podman",
-                                                  "/run/crio", "/run/dbus", "/run/libvirt", "/run/k3s", "/run/k3s/containerd"};
+        static const char *const engines[] = {"docker.sock", "docker.raw.sock", "containerd.sock",
+                "containerd.sock.ttrpc", "podman.sock", "crio.sock", "cri-dockerd.sock", "dockershim.sock",
+                "buildkitd.sock", "docker_engine"};
+        static const char *const services[] = {
+                "system_bus_socket", "libvirt-sock", "lxd", "unix.socket", "snapd.socket", "fleet.sock"};
+        static const char *const directories[] = {"/run", "/run/systemd", "/run/systemd/private", "/run/containerd",
+                "/run/docker", "/run/podman", "/run/crio", "/run/dbus", "/run/libvirt", "/run/k3s",
+                "/run/k3s/containerd"};
         const char *name = base_name(path);
 
         if (one_of(name, engines, ELEMENTSOF(engines)))
-                return str_after(path, "/run/user/") || in_home(path) || strstr(path, "XDG_RUNTIME_DIR") ? PATH_SOCKET_USER : PATH_SOCKET;
+                return str_after(path, "/run/user/") || in_home(path) || strstr(path, "XDG_RUNTIME_DIR")
+                               ? PATH_SOCKET_USER
+                               : PATH_SOCKET;
         if (one_of(name, services, ELEMENTSOF(services)) || one_of(path, directories, ELEMENTSOF(directories)))
                 return PATH_HOST_SOCKET;
-        if (strstr(path, "SSH_AUTH_SOCK") || path_beneath(path, "/run/host-services") || path_beneath(path, "/tmp/.X11-unix") ||
-            strstr(name, "gpg-agent") || strstr(name, "ssh-agent"))
+        if (strstr(path, "SSH_AUTH_SOCK") || path_beneath(path, "/run/host-services") ||
+                path_beneath(path, "/tmp/.X11-unix") || strstr(name, "gpg-agent") || strstr(name, "ssh-agent"))
                 return PATH_AGENT_SOCKET;
         return PATH_PLAIN;
 }
 
 enum path_kind path_kind(const char *given) {
-        static const char *const system[] = {
-                "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/src", "/usr/local/bin", "/usr/local/sbin",
-                "/usr/local/lib", "/lib", "/lib32", "/lib64", "/boot", "/etc/cron.d", "/etc/cron.daily", "/etc/cron.hourly",
-                "/etc/crontab", "/var/spool/cron", "/etc/systemd", "/etc/init.d", "/etc/profile", "/etc/profile.d", "/etc/passwd",
-                "/etc/group", "/etc/ld.so.preload", "/etc/ld.so.conf.d", "/etc/pam.d", "/etc/docker", "/opt/cni", "/etc/cni",
-        };
-        static const char *const secret[] = {
-                "/etc/shadow", "/etc/gshadow", "/etc/ssh", "/etc/sudoers", "/etc/sudoers.d", "/etc/kubernetes", "/var/lib/kubelet",
-                "/var/lib/docker", "/var/lib/containerd", "/var/lib/containers", "/var/lib/rancher", "/etc/rancher", "/etc/ssl/private",
-                "/var/lib/etcd",
-        };
-        char clean[1024];
+        static const char *const system[] = {"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64",
+                "/usr/libexec", "/usr/src", "/usr/local/bin", "/usr/local/sbin", "/usr/local/lib", "/lib", "/lib32",
+                "/lib64", "/boot", "/etc/cron.d", "/etc/cron.daily", "/etc/cron.hourly", "/etc/crontab",
+                "/var/spool/cron", "/etc/systemd", "/etc/init.d", "/etc/profile", "/etc/profile.d", "/etc/passwd",
+                "/etc/group", "/etc/ld.so.preload", "/etc/ld.so.conf.d", "/etc/pam.d", "/etc/docker", "/opt/cni",
+                "/etc/cni"};
+        static const char *const secret[] = {"/etc/shadow", "/etc/gshadow", "/etc/ssh", "/etc/sudoers",
+                "/etc/sudoers.d", "/etc/kubernetes", "/var/lib/kubelet", "/var/lib/docker", "/var/lib/containerd",
+                "/var/lib/containers", "/var/lib/rancher", "/etc/rancher", "/etc/ssl/private", "/var/lib/etcd"};
+        char clean[1024] = "";
         const char *path = clean;
         size_t n = 0;
 
@@ -137,7 +138,8 @@ enum path_kind path_kind(const char *given) {
                 return PATH_DATA;
         if (streq(path, "/usr") || streq(path, "/usr/local"))
                 return PATH_SYSTEM;
-        if (streq(path, "/etc") || streq(path, "/var") || streq(path, "/var/lib") || beneath_any(path, secret, ELEMENTSOF(secret)))
+        if (streq(path, "/etc") || streq(path, "/var") || streq(path, "/var/lib") ||
+                beneath_any(path, secret, ELEMENTSOF(secret)))
                 return PATH_SYSTEM_SECRET;
         if (beneath_any(path, system, ELEMENTSOF(system)))
                 return PATH_SYSTEM;

@@ -1,7 +1,7 @@
-/* Kubernetes manifests to units, one a container: Pod, and the pod template of whatever has one (Deployment, StatefulSet,
- * DaemonSet, ReplicaSet, Job, CronJob and the like); several documents and lists of them. What other documents of the
- * file say of the pod is used: NetworkPolicy for what may leave, role bindings for what its service account may do. See
- * assess-internal.h. Fields are those of the Kubernetes API reference, v1. */
+/* Kubernetes manifests to units, one a container: Pod, and the pod template of whatever has one (Deployment,
+ * StatefulSet, DaemonSet, ReplicaSet, Job, CronJob and the like); several documents and lists of them. What other
+ * documents of the file say of the pod is used: NetworkPolicy for what may leave, role bindings for what its service
+ * account may do. See assess-internal.h. Fields are those of the Kubernetes API reference, v1. */
 #include "model/assess-internal.h"
 
 struct manifests {
@@ -47,7 +47,8 @@ static const struct yaml_node *pod_spec(const struct yaml_node *m, const struct 
         } else if (streq(kind, "CronJob"))
                 spec = PATH(spec, "jobTemplate", "spec", "template");
         else
-                spec = node_get(spec, "template") ?: node_get(spec, "podTemplate"); /* the latter: agent-sandbox's Sandbox */
+                spec = node_get(spec, "template")
+                               ?: node_get(spec, "podTemplate"); /* the latter: agent-sandbox's Sandbox */
         *labels = PATH(spec, "metadata", "labels");
         return node_is_list(PATH(spec, "spec", "containers")) ? node_get(spec, "spec") : NULL;
 }
@@ -80,17 +81,20 @@ static bool policy_bounds(const struct yaml_node *spec) {
                 if (!to || (!to->first && !node_get(r, "ports")))
                         return false;
                 for (const struct yaml_node *t = to->first; t; t = t->next)
-                        if (streq(text_or(PATH(t, "ipBlock", "cidr"), ""), "0.0.0.0/0") && !PATH(t, "ipBlock", "except") && !node_get(r, "ports"))
+                        if (streq(text_or(PATH(t, "ipBlock", "cidr"), ""), "0.0.0.0/0") &&
+                                !PATH(t, "ipBlock", "except") && !node_get(r, "ports"))
                                 return false;
         }
         return egress_type;
 }
 
-static bool egress_ruled(struct assessment *a, const struct manifests *all, const struct yaml_node *m, const struct yaml_node *labels) {
+static bool egress_ruled(
+        struct assessment *a, const struct manifests *all, const struct yaml_node *m, const struct yaml_node *labels) {
         for (size_t i = 0; i < all->all.n && charge(a, 0); i++) {
                 const struct yaml_node *p = all->all.items[i], *spec = node_get(p, "spec");
-                if (streq(text_or(node_get(p, "kind"), ""), "NetworkPolicy") && streq(namespace_of(p), namespace_of(m)) &&
-                    selects(node_get(spec, "podSelector"), labels) && policy_bounds(spec))
+                if (streq(text_or(node_get(p, "kind"), ""), "NetworkPolicy") &&
+                        streq(namespace_of(p), namespace_of(m)) && selects(node_get(spec, "podSelector"), labels) &&
+                        policy_bounds(spec))
                         return true;
         }
         return false;
@@ -102,13 +106,15 @@ static bool role_is_admin(struct assessment *a, const struct manifests *all, con
                 return true;
         for (size_t i = 0; i < all->all.n && charge(a, 0); i++) {
                 const struct yaml_node *r = all->all.items[i];
-                if (!streq(text_or(node_get(r, "kind"), ""), kind) || !streq(text_or(PATH(r, "metadata", "name"), ""), name))
+                if (!streq(text_or(node_get(r, "kind"), ""), kind) ||
+                        !streq(text_or(PATH(r, "metadata", "name"), ""), name))
                         continue;
                 const struct yaml_node *rules = node_get(r, "rules");
                 for (const struct yaml_node *x = node_is_list(rules) ? rules->first : NULL; x; x = x->next) {
                         const struct yaml_node *verbs = node_get(x, "verbs"), *resources = node_get(x, "resources");
-                        if (node_is_list(verbs) && verbs->first && streq(text_or(verbs->first, ""), "*") && node_is_list(resources) &&
-                            resources->first && streq(text_or(resources->first, ""), "*"))
+                        if (node_is_list(verbs) && verbs->first && streq(text_or(verbs->first, ""), "*") &&
+                                node_is_list(resources) && resources->first &&
+                                streq(text_or(resources->first, ""), "*"))
                                 return true;
                 }
         }
@@ -119,7 +125,8 @@ static void read_account(struct assessment *a, struct unit *u, const struct mani
         const char *account = u->account.text ?: "default";
 
         for (size_t i = 0; i < all->all.n && charge(a, 0); i++) {
-                const struct yaml_node *b = all->all.items[i], *subjects = node_get(b, "subjects"), *ref = node_get(b, "roleRef");
+                const struct yaml_node *b = all->all.items[i], *subjects = node_get(b, "subjects"),
+                                       *ref = node_get(b, "roleRef");
                 const char *kind = text_or(node_get(b, "kind"), "");
                 bool cluster = streq(kind, "ClusterRoleBinding");
                 if (streq(kind, "ServiceAccount") && streq(text_or(PATH(b, "metadata", "name"), ""), account) &&
@@ -128,10 +135,12 @@ static void read_account(struct assessment *a, struct unit *u, const struct mani
                 if (!cluster && !streq(kind, "RoleBinding"))
                         continue;
                 for (const struct yaml_node *s = node_is_list(subjects) ? subjects->first : NULL; s; s = s->next) {
-                        if (!streq(text_or(node_get(s, "name"), ""), account) || !streq(text_or(node_get(s, "kind"), ""), "ServiceAccount"))
+                        if (!streq(text_or(node_get(s, "name"), ""), account) ||
+                                !streq(text_or(node_get(s, "kind"), ""), "ServiceAccount"))
                                 continue;
                         u->role = (struct flag){YES, ref ? ref->line : b->line};
-                        if (cluster && role_is_admin(a, all, text_or(node_get(ref, "kind"), "ClusterRole"), text_or(node_get(ref, "name"), "")))
+                        if (cluster && role_is_admin(a, all, text_or(node_get(ref, "kind"), "ClusterRole"),
+                                               text_or(node_get(ref, "name"), "")))
                                 u->admin = u->role;
                 }
         }
@@ -139,26 +148,34 @@ static void read_account(struct assessment *a, struct unit *u, const struct mani
 
 /* --- The pod and its containers. */
 
-static void read_volume_mounts(struct assessment *a, struct unit *u, const struct yaml_node *spec, const struct yaml_node *c) {
+static void read_volume_mounts(
+        struct assessment *a, struct unit *u, const struct yaml_node *spec, const struct yaml_node *c) {
         const struct yaml_node *mounts = node_get(c, "volumeMounts"), *volumes = node_get(spec, "volumes");
 
         for (const struct yaml_node *i = node_is_list(mounts) ? mounts->first : NULL; i; i = i->next) {
                 const char *name = text_or(node_get(i, "name"), "");
-                for (const struct yaml_node *v = node_is_list(volumes) ? volumes->first : NULL; v && charge(a, 0); v = v->next) {
+                for (const struct yaml_node *v = node_is_list(volumes) ? volumes->first : NULL; v && charge(a, 0);
+                        v = v->next) {
                         if (!streq(text_or(node_get(v, "name"), ""), name))
                                 continue;
                         const struct yaml_node *host = PATH(v, "hostPath", "path"), *secret = node_get(v, "secret");
                         if (node_text(host)) {
-                                struct mount m = {.source = node_text(host), .target = node_text(node_get(i, "mountPath")),
-                                                  .read_only = node_flag(a, i, "readOnly").is == YES, .line = host->line};
+                                struct mount m = {.source = node_text(host),
+                                        .target = node_text(node_get(i, "mountPath")),
+                                        .read_only = node_flag(a, i, "readOnly").is == YES,
+                                        .line = host->line};
                                 LIST_ADD(a, u->mounts, m);
                         }
                         if (secret)
-                                LIST_ADD(a, u->creds, (struct cred){CRED_FILE, text_or(node_get(secret, "secretName"), name), secret->line});
+                                LIST_ADD(a, u->creds,
+                                        (struct cred){CRED_FILE, text_or(node_get(secret, "secretName"), name),
+                                                secret->line});
                         const struct yaml_node *sources = PATH(v, "projected", "sources");
                         for (const struct yaml_node *s = node_is_list(sources) ? sources->first : NULL; s; s = s->next)
                                 if (node_get(s, "secret"))
-                                        LIST_ADD(a, u->creds, (struct cred){CRED_FILE, text_or(PATH(s, "secret", "name"), name), s->line});
+                                        LIST_ADD(a, u->creds,
+                                                (struct cred){
+                                                        CRED_FILE, text_or(PATH(s, "secret", "name"), name), s->line});
                         break;
                 }
         }
@@ -177,13 +194,15 @@ static void read_env(struct assessment *a, struct unit *u, const struct yaml_nod
                         LIST_ADD(a, u->creds, (struct cred){CRED_ENV, name, i->line});
                 else if (node_text(value)) {
                         /* $(NAME) is another variable. */
-                        struct var v = {VAR_ENV, name, node_text(value), str_after(node_text(value), "$(") != NULL, false, value->line};
+                        struct var v = {VAR_ENV, name, node_text(value), str_after(node_text(value), "$(") != NULL,
+                                false, value->line};
                         LIST_ADD(a, u->vars, v);
                 }
         }
         for (const struct yaml_node *i = node_is_list(from) ? from->first : NULL; i; i = i->next)
                 if (node_get(i, "secretRef"))
-                        LIST_ADD(a, u->creds, (struct cred){CRED_ENV, text_or(PATH(i, "secretRef", "name"), "a secret"), i->line});
+                        LIST_ADD(a, u->creds,
+                                (struct cred){CRED_ENV, text_or(PATH(i, "secretRef", "name"), "a secret"), i->line});
         const struct yaml_node *args[] = {node_get(c, "command"), node_get(c, "args")};
         for (size_t k = 0; k < ELEMENTSOF(args); k++)
                 for (const struct yaml_node *i = node_is_list(args[k]) ? args[k]->first : NULL; i; i = i->next)
@@ -219,7 +238,8 @@ static void read_context(struct assessment *a, struct unit *u, const struct yaml
         struct fact user = node_fact(a, ctx, "runAsUser");
         if (user.text)
                 u->user = user;
-        const struct yaml_node *seccomp = PATH(ctx, "seccompProfile", "type"), *apparmor = PATH(ctx, "appArmorProfile", "type");
+        const struct yaml_node *seccomp = PATH(ctx, "seccompProfile", "type"),
+                               *apparmor = PATH(ctx, "appArmorProfile", "type");
         if (node_text(seccomp)) {
                 bool off = streq(node_text(seccomp), "Unconfined");
                 u->seccomp_off = (struct flag){off ? YES : NO, seccomp->line};
@@ -229,7 +249,8 @@ static void read_context(struct assessment *a, struct unit *u, const struct yaml
                 u->lsm_off = (struct flag){streq(node_text(apparmor), "Unconfined") ? YES : NO, apparmor->line};
 }
 
-static void read_container(struct assessment *a, struct unit *u, const struct yaml_node *spec, const struct yaml_node *c) {
+static void read_container(
+        struct assessment *a, struct unit *u, const struct yaml_node *spec, const struct yaml_node *c) {
         const struct yaml_node *ctx = node_get(c, "securityContext"), *limits = PATH(c, "resources", "limits");
 
         u->image = node_fact(a, c, "image");

@@ -2,6 +2,7 @@
  * where they were kept (keep_shown), those of containers go through it here. */
 #include <stdio.h>
 
+#include "base/utf8.h"
 #include "model/assess-internal.h"
 #include "proto/json.h"
 #include "proto/quote.h"
@@ -13,8 +14,8 @@ static const char *const questions[] = {"where does it run", "what can it reach"
 static const char *const question_keys[] = {"where", "reach", "credentials"};
 
 static const char *format_name(enum format f) {
-        static const char *const names[] = {"compose file", "docker inspect", "Kubernetes manifests", "devcontainer.json", "Claude Code settings",
-                                            "sandbox-runtime settings"};
+        static const char *const names[] = {"compose file", "docker inspect", "Kubernetes manifests",
+                "devcontainer.json", "Claude Code settings", "sandbox-runtime settings"};
         return names[f];
 }
 
@@ -28,9 +29,8 @@ static void coloured(struct strbuf *b, bool colour, const char *code, const char
 /* A name of the file, cut: it may be as long as the file. */
 static void put_name(struct strbuf *b, const char *s) {
         char part[128];
-        size_t n = strnlen(s, sizeof(part) - 1);
-        while (n > 0 && n == sizeof(part) - 1 && ((unsigned char)s[n] & 0xc0) == 0x80)
-                n--;
+        size_t n = utf8_cut(s, strlen(s), sizeof(part) - 1);
+
         memcpy(part, s, n);
         part[n] = 0;
         quote_name(b, "", part);
@@ -128,7 +128,8 @@ static void print_answers(struct strbuf *b, const struct assessment *a, bool col
         }
 }
 
-static void print_finding(struct strbuf *b, const struct assessment *a, const struct finding *f, const char *file, bool colour) {
+static void print_finding(
+        struct strbuf *b, const struct assessment *a, const struct finding *f, const char *file, bool colour) {
         static const char *const codes[] = {"36", "33", "31"};
         const struct rule *rule = &assess_rules[f->rule];
         _cleanup_strbuf_ struct strbuf follows = {};
@@ -169,12 +170,14 @@ static void print_finding(struct strbuf *b, const struct assessment *a, const st
 
 char *assess_text(const struct assessment *a, const char *name, bool colour) {
         _cleanup_strbuf_ struct strbuf b = {};
-        size_t high = assess_count(a, ASSESS_HIGH), medium = assess_count(a, ASSESS_MEDIUM) - high, low = assess_count(a, ASSESS_LOW) - high - medium;
+        size_t high = assess_count(a, ASSESS_HIGH), medium = assess_count(a, ASSESS_MEDIUM) - high,
+               low = assess_count(a, ASSESS_LOW) - high - medium;
 
         quote_name(&b, "", name);
         strbuf_printf(&b, ": %s", format_name(a->format));
         if (a->units.n > 0)
-                strbuf_printf(&b, ", %zu %s%s", a->units.n, a->format == FORMAT_COMPOSE ? "service" : "container", a->units.n == 1 ? "" : "s");
+                strbuf_printf(&b, ", %zu %s%s", a->units.n, a->format == FORMAT_COMPOSE ? "service" : "container",
+                        a->units.n == 1 ? "" : "s");
         strbuf_puts(&b, "\n\n");
         print_answers(&b, a, colour);
         for (size_t i = 0; i < a->notes.n; i++) {

@@ -31,9 +31,10 @@ static bool ends_with(const char *s, const char *end) {
 }
 
 bool secret_name(const char *name) {
-        static const char *const ends[] = {"SECRET", "SECRETS", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "PAT", "PSK", "TOKEN", "APIKEY", "PASS"};
-        static const char *const not_keys[] = {"PUBLIC", "CACHE", "PARTITION", "SORT", "PRIMARY", "FOREIGN", "PUB", "HOST", "ROUTING",
-                                               "IDEMPOTENCY", "OBJECT", "ROOT", "STATE", "LABEL", "PUBLISHABLE", "SITE", "NO"};
+        static const char *const ends[] = {"SECRET", "SECRETS", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "PAT", "PSK",
+                "TOKEN", "APIKEY", "PASS"};
+        static const char *const not_keys[] = {"PUBLIC", "CACHE", "PARTITION", "SORT", "PRIMARY", "FOREIGN", "PUB",
+                "HOST", "ROUTING", "IDEMPOTENCY", "OBJECT", "ROOT", "STATE", "LABEL", "PUBLISHABLE", "SITE", "NO"};
         char words[NAME_WORDS][24];
         size_t n = words_of(name, words);
 
@@ -48,7 +49,8 @@ bool secret_name(const char *name) {
         if (ends_with(last, "PASSWORD") || ends_with(last, "PASSWD") || (streq(last, "PWD") && n > 1))
                 return !streq(before, "EMPTY") && !streq(before, "NO");
         if (one_of(last, ends, ELEMENTSOF(ends)))
-                return !streq(before, "PUBLIC") && !streq(before, "NO") && !streq(before, "MAX") && !streq(before, "CSRF");
+                return !streq(before, "PUBLIC") && !streq(before, "NO") && !streq(before, "MAX") &&
+                       !streq(before, "CSRF");
         if (streq(last, "KEY") || streq(last, "KEYS"))
                 return n > 1 && !one_of(before, not_keys, ELEMENTSOF(not_keys));
         if (streq(last, "ID") && streq(before, "KEY") && n > 2 && streq(words[n - 3], "ACCESS"))
@@ -58,7 +60,8 @@ bool secret_name(const char *name) {
 
 static size_t run_of(const char *s, const char *more) {
         size_t n = 0;
-        while ((s[n] >= 'a' && s[n] <= 'z') || (s[n] >= 'A' && s[n] <= 'Z') || (s[n] >= '0' && s[n] <= '9') || (s[n] && strchr(more, s[n])))
+        while ((s[n] >= 'a' && s[n] <= 'z') || (s[n] >= 'A' && s[n] <= 'Z') || (s[n] >= '0' && s[n] <= '9') ||
+                (s[n] && strchr(more, s[n])))
                 n++;
         return n;
 }
@@ -71,7 +74,8 @@ static bool url_password(const char *s) {
                 return false;
         const char *password = user + n + 1;
         size_t m = strcspn(password, "/@?# \t\n\"'");
-        return m > 0 && password[m] == '@' && password[0] != '$' && password[0] != '<' && password[0] != '{' && password[0] != '%';
+        return m > 0 && password[m] == '@' && password[0] != '$' && password[0] != '<' && password[0] != '{' &&
+               password[0] != '%';
 }
 
 const char *secret_form(const char *value) {
@@ -79,17 +83,19 @@ const char *secret_form(const char *value) {
                 const char *prefix;
                 size_t at_least; /* characters after it */
                 const char *more, *what;
-        } forms[] = {
-                {"ghp_", 30, "", "a GitHub token"}, {"gho_", 30, "", "a GitHub token"}, {"ghu_", 30, "", "a GitHub token"},
-                {"ghs_", 30, "", "a GitHub token"}, {"ghr_", 30, "", "a GitHub token"}, {"github_pat_", 40, "_", "a GitHub token"},
-                {"glpat-", 18, "-_", "a GitLab token"}, {"sk-ant-", 20, "-_", "an Anthropic key"}, {"sk-proj-", 20, "-_", "an OpenAI key"},
-                {"sk-", 32, "", "an API key (sk-)"}, {"AKIA", 16, "", "an AWS key"}, {"ASIA", 16, "", "an AWS key"},
-                {"xoxb-", 20, "-", "a Slack token"}, {"xoxp-", 20, "-", "a Slack token"}, {"xapp-", 20, "-", "a Slack token"},
-                {"AIza", 35, "-_", "a Google key"}, {"npm_", 36, "", "an npm token"}, {"hf_", 30, "", "a Hugging Face token"},
-                {"dckr_pat_", 20, "-_", "a Docker Hub token"}, {"pypi-AgE", 50, "-_", "a PyPI token"}, {"SG.", 60, "-_.", "a SendGrid key"},
-                {"sk_live_", 16, "", "a Stripe key"}, {"rk_live_", 16, "", "a Stripe key"}, {"AGE-SECRET-KEY-1", 50, "", "an age key"},
-                {"hooks.slack.com/services/T", 20, "/", "a Slack webhook"}, {"discord.com/api/webhooks/", 40, "-_/", "a Discord webhook"},
-        };
+        } forms[] = {{"ghp_", 30, "", "a GitHub token"}, {"gho_", 30, "", "a GitHub token"},
+                {"ghu_", 30, "", "a GitHub token"}, {"ghs_", 30, "", "a GitHub token"},
+                {"ghr_", 30, "", "a GitHub token"}, {"github_pat_", 40, "_", "a GitHub token"},
+                {"glpat-", 18, "-_", "a GitLab token"}, {"sk-ant-", 20, "-_", "an Anthropic key"},
+                {"sk-proj-", 20, "-_", "an OpenAI key"}, {"sk-", 32, "", "an API key (sk-)"},
+                {"AKIA", 16, "", "an AWS key"}, {"ASIA", 16, "", "an AWS key"}, {"xoxb-", 20, "-", "a Slack token"},
+                {"xoxp-", 20, "-", "a Slack token"}, {"xapp-", 20, "-", "a Slack token"},
+                {"AIza", 35, "-_", "a Google key"}, {"npm_", 36, "", "an npm token"},
+                {"hf_", 30, "", "a Hugging Face token"}, {"dckr_pat_", 20, "-_", "a Docker Hub token"},
+                {"pypi-AgE", 50, "-_", "a PyPI token"}, {"SG.", 60, "-_.", "a SendGrid key"},
+                {"sk_live_", 16, "", "a Stripe key"}, {"rk_live_", 16, "", "a Stripe key"},
+                {"AGE-SECRET-KEY-1", 50, "", "an age key"}, {"hooks.slack.com/services/T", 20, "/", "a Slack webhook"},
+                {"discord.com/api/webhooks/", 40, "-_/", "a Discord webhook"}};
         char before = 0;
 
         for (const char *p = value; *p; before = *p++) {
@@ -97,17 +103,20 @@ const char *secret_form(const char *value) {
                         return "an address with a password";
                 if (p[0] == '-' && str_after(p, "-----BEGIN ")) {
                         const char *end = strstr(p + 11, "-----");
-                        if (end && end - p < 60 && end - p > 11 && end[-1] == 'Y' && strncmp(end - 3, "KEY", 3) == 0 && memmem(p, (size_t)(end - p), "PRIVATE", 7))
+                        if (end && end - p < 60 && end - p > 11 && end[-1] == 'Y' && strncmp(end - 3, "KEY", 3) == 0 &&
+                                memmem(p, (size_t)(end - p), "PRIVATE", 7))
                                 return "a private key";
                 }
                 /* At the beginning of a word only. */
-                if ((before >= 'a' && before <= 'z') || (before >= 'A' && before <= 'Z') || (before >= '0' && before <= '9') || before == '_' || before == '-')
+                if ((before >= 'a' && before <= 'z') || (before >= 'A' && before <= 'Z') ||
+                        (before >= '0' && before <= '9') || before == '_' || before == '-')
                         continue;
                 for (size_t i = 0; i < ELEMENTSOF(forms); i++) {
                         const char *rest = *p == forms[i].prefix[0] ? str_after(p, forms[i].prefix) : NULL;
                         /* A run of one letter is an example of the form. */
-                        if (rest && run_of(rest, forms[i].more) >= forms[i].at_least && strspn(rest, (char[]){rest[0], 0}) < 12 &&
-                            strspn(rest, (char[]){rest[0], 0}) < forms[i].at_least)
+                        if (rest && run_of(rest, forms[i].more) >= forms[i].at_least &&
+                                strspn(rest, (char[]){rest[0], 0}) < 12 &&
+                                strspn(rest, (char[]){rest[0], 0}) < forms[i].at_least)
                                 return forms[i].what;
                 }
         }
@@ -115,17 +124,19 @@ const char *secret_form(const char *value) {
 }
 
 bool secret_placeholder(const char *value) {
-        static const char *const words[] = {"true", "false", "yes", "no", "on", "off", "none", "null", "0", "1", "disabled", "enabled", "file", "auto"};
+        static const char *const words[] = {"true", "false", "yes", "no", "on", "off", "none", "null", "0", "1",
+                "disabled", "enabled", "file", "auto"};
         char first[32] = "";
 
-        for (size_t i = 0; value[i] && i < sizeof(first) - 1; i++)
+        for (size_t i = 0; i < sizeof(first) - 1 && value[i]; i++)
                 first[i] = (char)(value[i] >= 'A' && value[i] <= 'Z' ? value[i] + 32 : value[i]);
         if (!*value || one_of(first, words, ELEMENTSOF(words)))
                 return true;
-        if (value[0] == '<' || value[0] == '[' || strstr(value, "{{") || str_after(value, "/") || str_after(value, "./"))
+        if (value[0] == '<' || value[0] == '[' || strstr(value, "{{") || str_after(value, "/") ||
+                str_after(value, "./"))
                 return true;
-        if (str_after(first, "your") || str_after(first, "insert") || str_after(first, "replace") || str_after(first, "example") ||
-            str_after(first, "dummy") || str_after(first, "placeholder"))
+        if (str_after(first, "your") || str_after(first, "insert") || str_after(first, "replace") ||
+                str_after(first, "example") || str_after(first, "dummy") || str_after(first, "placeholder"))
                 return true;
         return strspn(first, "x") == strlen(first) || strspn(value, "*.") == strlen(value);
 }

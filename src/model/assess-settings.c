@@ -1,6 +1,7 @@
-/* The settings of Claude Code (settings.json: permissions and sandbox) and of its sandbox runtime (srt), which have most of
- * their keys in common; see assess-internal.h. What each means is taken from the settings reference of Claude Code and the
- * README of @anthropic-ai/sandbox-runtime. On Linux both hold shell commands by bubblewrap and a proxy. */
+/* The settings of Claude Code (settings.json: permissions and sandbox) and of its sandbox runtime (srt), which have
+ * most of their keys in common; see assess-internal.h. What each means is taken from the settings reference of
+ * Claude Code and the README of @anthropic-ai/sandbox-runtime. On Linux both hold shell commands by bubblewrap and a
+ * proxy. */
 #include "model/assess-internal.h"
 
 struct settings {
@@ -11,18 +12,18 @@ struct settings {
 /* --- Domains. */
 
 /* Hosts on which anybody can leave data, and suffixes under which anybody can have a name. */
-static const char *const relay_hosts[] = {
-        "github.com", "api.github.com", "gist.github.com", "uploads.github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "huggingface.co", "pastebin.com",
-        "hastebin.com", "dpaste.com", "paste.rs", "ix.io", "0x0.st", "transfer.sh", "file.io", "webhook.site", "requestbin.com", "hooks.slack.com",
-        "slack.com", "discord.com", "discordapp.com", "api.telegram.org", "s3.amazonaws.com", "storage.googleapis.com", "drive.google.com",
-        "docs.google.com", "dropbox.com", "api.dropboxapi.com", "content.dropboxapi.com", "api.notion.com", "hub.docker.com", "registry-1.docker.io", "ghcr.io",
-};
-static const char *const relay_suffixes[] = {
-        "amazonaws.com", "googleapis.com", "windows.net", "azurewebsites.net", "cloudfront.net", "vercel.app", "netlify.app", "pages.dev", "workers.dev",
-        "herokuapp.com", "web.app", "firebaseapp.com", "firebaseio.com", "ngrok.io", "ngrok.app", "ngrok-free.app", "trycloudflare.com", "github.io",
-        "gitlab.io", "githubusercontent.com", "fly.dev", "onrender.com", "railway.app", "supabase.co", "run.app", "cloudfunctions.net",
-        "r2.dev", "r2.cloudflarestorage.com", "digitaloceanspaces.com", "backblazeb2.com", "oast.fun", "oast.pro", "interact.sh", "requestbin.net", "pipedream.net",
-};
+static const char *const relay_hosts[] = {"github.com", "api.github.com", "gist.github.com", "uploads.github.com",
+        "gitlab.com", "bitbucket.org", "codeberg.org", "huggingface.co", "pastebin.com", "hastebin.com", "dpaste.com",
+        "paste.rs", "ix.io", "0x0.st", "transfer.sh", "file.io", "webhook.site", "requestbin.com", "hooks.slack.com",
+        "slack.com", "discord.com", "discordapp.com", "api.telegram.org", "s3.amazonaws.com", "storage.googleapis.com",
+        "drive.google.com", "docs.google.com", "dropbox.com", "api.dropboxapi.com", "content.dropboxapi.com",
+        "api.notion.com", "hub.docker.com", "registry-1.docker.io", "ghcr.io"};
+static const char *const relay_suffixes[] = {"amazonaws.com", "googleapis.com", "windows.net", "azurewebsites.net",
+        "cloudfront.net", "vercel.app", "netlify.app", "pages.dev", "workers.dev", "herokuapp.com", "web.app",
+        "firebaseapp.com", "firebaseio.com", "ngrok.io", "ngrok.app", "ngrok-free.app", "trycloudflare.com",
+        "github.io", "gitlab.io", "githubusercontent.com", "fly.dev", "onrender.com", "railway.app", "supabase.co",
+        "run.app", "cloudfunctions.net", "r2.dev", "r2.cloudflarestorage.com", "digitaloceanspaces.com",
+        "backblazeb2.com", "oast.fun", "oast.pro", "interact.sh", "requestbin.net", "pipedream.net"};
 
 /* The host of "host", "*.host", "https://host/path", "host:port". */
 static const char *host_of(struct assessment *a, const char *s) {
@@ -35,7 +36,8 @@ static bool relay_under(const char *base) {
         size_t n = strlen(base);
         for (size_t i = 0; i < ELEMENTSOF(relay_hosts); i++) {
                 size_t m = strlen(relay_hosts[i]);
-                if (streq(relay_hosts[i], base) || (m > n && relay_hosts[i][m - n - 1] == '.' && streq(relay_hosts[i] + m - n, base)))
+                if (streq(relay_hosts[i], base) ||
+                        (m > n && relay_hosts[i][m - n - 1] == '.' && streq(relay_hosts[i] + m - n, base)))
                         return true;
         }
         return one_of(base, relay_suffixes, ELEMENTSOF(relay_suffixes));
@@ -64,22 +66,25 @@ static const char *program(struct assessment *a, const char *s) {
 
 /* Programs whose arguments are a program. */
 static bool runs_anything(const char *p) {
-        static const char *const list[] = {"sh", "bash", "zsh", "dash", "fish", "env", "sudo", "doas", "su", "xargs", "find", "ssh", "eval", "exec", "python", "python3",
-                                           "node", "deno", "bun", "bunx", "npx", "source", "uvx", "uv", "perl", "ruby", "php", "awk", "gawk", "lua", "osascript", "docker", "podman", "kubectl",
-                                           "nerdctl", "tmux", "screen", "nohup", "timeout", "watch", "parallel", "pwsh", "powershell"};
+        static const char *const list[] = {"sh", "bash", "zsh", "dash", "fish", "env", "sudo", "doas", "su", "xargs",
+                "find", "ssh", "eval", "exec", "python", "python3", "node", "deno", "bun", "bunx", "npx", "source",
+                "uvx", "uv", "perl", "ruby", "php", "awk", "gawk", "lua", "osascript", "docker", "podman", "kubectl",
+                "nerdctl", "tmux", "screen", "nohup", "timeout", "watch", "parallel", "pwsh", "powershell"};
         return one_of(p, list, ELEMENTSOF(list));
 }
 
 /* The same, of two words. */
 static bool runs_anything_2(const char *s) {
-        static const char *const list[] = {"uv run", "npm exec", "pnpm exec", "pnpm dlx", "yarn dlx", "yarn exec", "go run", "cargo run", "poetry run", "pipx run",
-                                           "python -c", "python3 -c", "node -e", "bash -c", "sh -c", "docker run", "docker exec", "docker compose", "kubectl exec",
-                                           "git -c", "git config", "uv tool", "dotnet run", "deno run", "bun run", "bun x", "pipenv run", "conda run"};
+        static const char *const list[] = {"uv run", "npm exec", "pnpm exec", "pnpm dlx", "yarn dlx", "yarn exec",
+                "go run", "cargo run", "poetry run", "pipx run", "python -c", "python3 -c", "node -e", "bash -c",
+                "sh -c", "docker run", "docker exec", "docker compose", "kubectl exec", "git -c", "git config",
+                "uv tool", "dotnet run", "deno run", "bun run", "bun x", "pipenv run", "conda run"};
         return one_of(s, list, ELEMENTSOF(list));
 }
 
 static bool sends(const char *p) {
-        static const char *const list[] = {"curl", "wget", "nc", "ncat", "netcat", "socat", "scp", "sftp", "rsync", "ftp", "telnet", "http", "https", "xh"};
+        static const char *const list[] = {"curl", "wget", "nc", "ncat", "netcat", "socat", "scp", "sftp", "rsync",
+                "ftp", "telnet", "http", "https", "xh"};
         return one_of(p, list, ELEMENTSOF(list));
 }
 
@@ -96,7 +101,7 @@ static const char *rule_of(struct assessment *a, const char *rule, const char *t
 /* Every command: Bash, Bash(*), Bash(:*), Bash(**). */
 static bool is_all(const char *inner) { return strspn(inner, "*: ") == strlen(inner); }
 
-/* What stands before a wildcard at the end, so that more arguments are free: "uv run" of "uv run:*"; NULL: it has none. */
+/* What stands before a wildcard at the end, so that more arguments are free: "uv run" of "uv run:*"; NULL: none. */
 static const char *free_after(struct assessment *a, const char *inner) {
         size_t n = strlen(inner), end = n;
         while (end > 0 && strchr(" :*", inner[end - 1]))
@@ -145,7 +150,8 @@ static void judge_allow(struct assessment *a, const struct settings *s, const st
                         if (is_all(inner))
                                 find(a, RULE_BASH_ALL, NULL, i->line, shown);
                         else if ((before = free_after(a, inner))) {
-                                if (runs_anything_2(before) || (!strchr(before, ' ') && runs_anything(program(a, before))))
+                                if (runs_anything_2(before) ||
+                                        (!strchr(before, ' ') && runs_anything(program(a, before))))
                                         find(a, RULE_BASH_RISKY, NULL, i->line, shown);
                                 else if (!s->enabled && !strchr(before, ' ') && sends(program(a, before)))
                                         find(a, RULE_BASH_SENDS, NULL, i->line, shown);
@@ -187,16 +193,17 @@ static void judge_network(struct assessment *a, const struct settings *s) {
 
 /* Whether reading ~/.ssh, which stands for all of them, is denied. */
 static bool keys_denied(struct assessment *a, const struct yaml_node *list, const char *tool) {
-        for (const struct yaml_node *i = node_is_list(list) ? list->first : NULL; i; i = i->next) {
+        for (const struct yaml_node *i = list && node_is_list(list) ? list->first : NULL; i; i = i->next) {
                 const char *s = node_text(i) ?: node_text(node_get(i, "path"));
                 if (s && tool)
                         s = rule_of(a, s, tool);
                 if (!s || !*s)
                         continue;
                 const char *p = without_glob(a, s);
-                if (streq(p, "~") || streq(p, "/") || streq(p, "/home") || streq(p, "/Users") || streq(p, "~/.ssh") || streq(p, "${HOME}") || streq(p, "$HOME") ||
-                    streq(p, "**/.ssh") || (str_after(p, "/home/") && (strstr(p, "/.ssh") || !strchr(p + 6, '/'))) ||
-                    (str_after(p, "/Users/") && (strstr(p, "/.ssh") || !strchr(p + 7, '/'))))
+                if (streq(p, "~") || streq(p, "/") || streq(p, "/home") || streq(p, "/Users") || streq(p, "~/.ssh") ||
+                        streq(p, "${HOME}") || streq(p, "$HOME") || streq(p, "**/.ssh") ||
+                        (str_after(p, "/home/") && (strstr(p, "/.ssh") || !strchr(p + 6, '/'))) ||
+                        (str_after(p, "/Users/") && (strstr(p, "/.ssh") || !strchr(p + 7, '/'))))
                         return true;
         }
         return false;
@@ -211,7 +218,8 @@ static void judge_files(struct assessment *a, const struct settings *s, const st
         struct flag git = node_flag(a, s->files, "allowGitConfig");
         if (git.is == YES)
                 find(a, RULE_WRITE_HOST, NULL, git.line, ".git/config (allowGitConfig)");
-        if (!keys_denied(a, k ? k->value : NULL, NULL) && !keys_denied(a, node_get(s->credentials, "files"), NULL) && !keys_denied(a, deny, "Read"))
+        if (!keys_denied(a, k ? k->value : NULL, NULL) && !keys_denied(a, node_get(s->credentials, "files"), NULL) &&
+                !keys_denied(a, deny, "Read"))
                 find(a, RULE_READ_SECRETS, NULL, k ? k->line : line, "~/.ssh is not denied");
 }
 
@@ -236,23 +244,29 @@ static void answer_settings(struct assessment *a, const struct settings *s, cons
         const struct yaml_node *domains = node_get(s->network, "allowedDomains");
 
         if (s->enabled) {
-                answer_add(a, 0, who, s->strict ? "on the host's own kernel, held by bubblewrap (Linux) or Seatbelt (macOS)"
-                                                : "on the host's own kernel, held by bubblewrap (Linux) or Seatbelt (macOS), or by nothing when asked for again without");
-                strbuf_puts(&reach, node_is_list(domains) && domains->n > 0 ? "by a proxy:" : s->claude ? "domains that a person confirms" : "no domain");
+                answer_add(a, 0, who,
+                        s->strict ? "on the host's own kernel, held by bubblewrap (Linux) or Seatbelt (macOS)"
+                                  : "on the host's own kernel, held by bubblewrap (Linux) or Seatbelt (macOS), or by "
+                                    "nothing when asked for again without");
+                strbuf_puts(&reach, node_is_list(domains) && domains->n > 0 ? "by a proxy:"
+                                    : s->claude                             ? "domains that a person confirms"
+                                                                            : "no domain");
                 list_words(a, &reach, domains, " ");
                 strbuf_puts(&reach, "; reads every file of the user");
                 list_words(a, &reach, node_get(s->files, "denyRead"), " but ");
                 strbuf_puts(&reach, s->claude ? "; writes the project" : "; writes");
                 list_words(a, &reach, node_get(s->files, "allowWrite"), s->claude ? " and " : " ");
         } else {
-                answer_add(a, 0, who, "on the host, as the user: permission rules say what is asked about, nothing holds what runs");
+                answer_add(a, 0, who,
+                        "on the host, as the user: permission rules say what is asked about, nothing holds what runs");
                 strbuf_puts(&reach, "any address, and every file of the user");
         }
         if (s->claude)
-                answer_add(a, 0, "other tools, hooks, MCP servers", "on the host, as the user: permission rules say what is asked about");
+                answer_add(a, 0, "other tools, hooks, MCP servers",
+                        "on the host, as the user: permission rules say what is asked about");
         answer_add(a, 1, who, keep(a, reach.data ? reach.data : ""));
         strbuf_puts(&creds, "what the user's keys open that can be read");
-        for (const struct yaml_node *k = node_is_map(env) ? env->first : NULL; k; k = k->next)
+        for (const struct yaml_node *k = env && node_is_map(env) ? env->first : NULL; k; k = k->next)
                 if (secret_name(k->text) && creds.len < 2000)
                         strbuf_printf(&creds, ", and %s", keep_shown(a, k->text));
         answer_add(a, 2, who, keep(a, creds.data ? creds.data : ""));
@@ -268,8 +282,11 @@ static void judge_weak_modes(struct assessment *a, const struct yaml_node *n) {
 }
 
 void read_srt(struct assessment *a, const struct yaml_node *doc) {
-        struct settings s = {.enabled = true, .strict = true, .network = node_get(doc, "network"), .files = node_get(doc, "filesystem"),
-                             .credentials = node_get(doc, "credentials")};
+        struct settings s = {.enabled = true,
+                .strict = true,
+                .network = node_get(doc, "network"),
+                .files = node_get(doc, "filesystem"),
+                .credentials = node_get(doc, "credentials")};
         judge_network(a, &s);
         judge_files(a, &s, NULL, doc->line);
         judge_weak_modes(a, doc);
@@ -292,16 +309,23 @@ static void judge_env(struct assessment *a, const struct yaml_node *env) {
 static void judge_excluded(struct assessment *a, const struct yaml_node *list) {
         for (const struct yaml_node *i = node_is_list(list) ? list->first : NULL; i; i = i->next)
                 if (node_text(i))
-                        find(a, is_all(node_text(i)) || runs_anything(program(a, node_text(i))) ? RULE_EXCLUDED_POWER : RULE_EXCLUDED, NULL, i->line,
-                             keep_shown(a, node_text(i)));
+                        find(a,
+                                is_all(node_text(i)) || runs_anything(program(a, node_text(i))) ? RULE_EXCLUDED_POWER
+                                                                                                : RULE_EXCLUDED,
+                                NULL, i->line, keep_shown(a, node_text(i)));
 }
 
 void read_claude(struct assessment *a, const struct yaml_node *doc) {
         const struct yaml_node *permissions = node_get(doc, "permissions"), *sandbox_key = node_key(doc, "sandbox");
         const struct yaml_node *sandbox = node_get(doc, "sandbox");
-        struct flag enabled = node_flag(a, sandbox, "enabled"), retry = node_flag(a, sandbox, "allowUnsandboxedCommands");
-        struct settings s = {.claude = true, .enabled = enabled.is == YES, .strict = retry.is == NO, .network = node_get(sandbox, "network"),
-                             .files = node_get(sandbox, "filesystem"), .credentials = node_get(sandbox, "credentials")};
+        struct flag enabled = node_flag(a, sandbox, "enabled"),
+                    retry = node_flag(a, sandbox, "allowUnsandboxedCommands");
+        struct settings s = {.claude = true,
+                .enabled = enabled.is == YES,
+                .strict = retry.is == NO,
+                .network = node_get(sandbox, "network"),
+                .files = node_get(sandbox, "filesystem"),
+                .credentials = node_get(sandbox, "credentials")};
         unsigned line = enabled.line ? enabled.line : sandbox_key ? sandbox_key->line : doc->line;
 
         struct fact mode = node_fact(a, permissions, "defaultMode");

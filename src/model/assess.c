@@ -35,7 +35,8 @@ void find(struct assessment *a, enum rule_id rule, const struct unit *u, unsigne
         struct place p = {u ? u->name : NULL, detail, line};
         if (f->places.n > 0) { /* the same, once: a list that two services extend */
                 const struct place *l = &f->places.items[f->places.n - 1];
-                if (l->line == line && l->unit == p.unit && ((!l->detail && !detail) || (l->detail && detail && streq(l->detail, detail))))
+                if (l->line == line && l->unit == p.unit &&
+                        ((!l->detail && !detail) || (l->detail && detail && streq(l->detail, detail))))
                         return;
         }
         if (list_grow(a, (void **)&f->places.items, &f->places.n, &f->places.cap, sizeof(p), false))
@@ -94,7 +95,8 @@ static bool is_compose_v1(const struct yaml_node *n) {
         if (!node_is_map(n) || n->n == 0)
                 return false;
         for (const struct yaml_node *k = n->first; k; k = k->next)
-                if (!node_is_map(k->value) || (!has(k->value, "image") && !has(k->value, "build") && !has(k->value, "extends")))
+                if (!node_is_map(k->value) ||
+                        (!has(k->value, "image") && !has(k->value, "build") && !has(k->value, "extends")))
                         return false;
         return true;
 }
@@ -116,7 +118,9 @@ static bool is_claude(const struct yaml_node *n) {
         const struct yaml_node *p = node_get(n, "permissions"), *s = node_get(n, "sandbox");
         if (schema && strstr(schema, "claude-code-settings"))
                 return true;
-        return node_is_map(p) || (node_is_map(s) && (has(s, "enabled") || has(s, "excludedCommands") || has(s, "network") || has(s, "filesystem"))) ||
+        return node_is_map(p) ||
+               (node_is_map(s) && (has(s, "enabled") || has(s, "excludedCommands") || has(s, "network") ||
+                                          has(s, "filesystem"))) ||
                has(n, "enabledMcpjsonServers") || has(n, "enableAllProjectMcpServers");
 }
 
@@ -127,8 +131,9 @@ static bool is_srt(const struct yaml_node *n) {
 }
 
 static bool is_devcontainer(const struct yaml_node *n) {
-        static const char *const keys[] = {"dockerComposeFile", "dockerFile", "features", "customizations", "runArgs", "remoteUser",
-                                           "workspaceFolder", "workspaceMount", "postCreateCommand", "forwardPorts", "containerEnv", "mounts"};
+        static const char *const keys[] = {"dockerComposeFile", "dockerFile", "features", "customizations", "runArgs",
+                "remoteUser", "workspaceFolder", "workspaceMount", "postCreateCommand", "forwardPorts", "containerEnv",
+                "mounts"};
         bool image = has(n, "image") || has(n, "build");
         for (size_t i = 0; i < ELEMENTSOF(keys); i++)
                 if (has(n, keys[i]) && (image || i < 2))
@@ -145,7 +150,9 @@ static int read_format(struct assessment *a, const char *name, struct error *e) 
                 a->format = FORMAT_POD;
                 read_pods(a, a->tree);
                 if (a->units.n == 0 && !a->failed) {
-                        error_set(e, EINVAL, "%s: no pod, and nothing that has a pod template, stands in these Kubernetes manifests", name);
+                        error_set(e, EINVAL,
+                                "%s: no pod, and nothing that has a pod template, stands in these Kubernetes manifests",
+                                name);
                         return error_fix(e, "of a Helm chart, assess what `helm template` prints");
                 }
                 return 0;
@@ -167,7 +174,8 @@ static int read_format(struct assessment *a, const char *name, struct error *e) 
                 read_devcontainer(a, doc);
         } else {
                 error_set(e, EINVAL, "%s is none of what assess reads", name);
-                return error_fix(e, "it reads compose files, docker inspect of containers, Kubernetes pods and what has a pod template, "
+                return error_fix(e, "it reads compose files, docker inspect of containers, Kubernetes pods and what "
+                                    "has a pod template, "
                                     "devcontainer.json, Claude Code's settings.json and sandbox-runtime's settings");
         }
         if (a->format == FORMAT_COMPOSE && a->units.n == 0 && !a->failed)
@@ -189,7 +197,8 @@ int assess_read(const char *text, size_t len, const char *name, struct assessmen
                 str_visible(why, sizeof(why), ye.msg);
                 error_set(e, -r, "%s:%u:%u: %.300s", shown, ye.line, ye.column, why);
                 if (memmem(text, MIN(len, (size_t)1 << 16), "{{", 2))
-                        return error_fix(e, "a template is no YAML before it is filled in: assess what `helm template` and the like print");
+                        return error_fix(e, "a template is no YAML before it is filled in: assess what `helm template` "
+                                            "and the like print");
                 return r;
         }
         r = read_format(a, shown, e);
@@ -198,8 +207,8 @@ int assess_read(const char *text, size_t len, const char *name, struct assessmen
         judge(a);
         answer(a);
         if (a->failed == -E2BIG) {
-                error_set(e, E2BIG, "%s holds more than assess looks at (%u containers, %u entries, %u findings)", shown, ASSESS_UNITS_MAX,
-                          ASSESS_FACTS_MAX, ASSESS_PLACES_MAX);
+                error_set(e, E2BIG, "%s holds more than assess looks at (%u containers, %u entries, %u findings)",
+                        shown, ASSESS_UNITS_MAX, ASSESS_FACTS_MAX, ASSESS_PLACES_MAX);
                 return error_fix(e, "split the file");
         }
         if (a->failed < 0)

@@ -1,8 +1,9 @@
-/* `belljar assess`: what a setup that somebody already has (a compose file, the output of docker inspect, a Kubernetes
- * pod, a devcontainer.json, the settings of Claude Code or of its sandbox runtime) says about the three questions: where
- * does it run, what can it reach, what can its credentials do; and what is weak in it. Only what the file says counts:
- * no daemon, registry, variable or other file is asked. The files come from strangers: everything that their author
- * controls is capped, nothing of it is obeyed, and values that may be secret are never shown. Pure. */
+/* `belljar assess`: what a setup that somebody already has (a compose file, the output of docker inspect, a
+ * Kubernetes pod, a devcontainer.json, the settings of Claude Code or of its sandbox runtime) says about the three
+ * questions: where does it run, what can it reach, what can its credentials do; and what is weak in it. Only what
+ * the file says counts: no daemon, registry, variable or other file is asked. The files come from strangers:
+ * everything that their author controls is capped, nothing of it is obeyed, and values that may be secret are never
+ * shown. Pure. */
 #pragma once
 
 #include <stdbool.h>

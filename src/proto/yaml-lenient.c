@@ -49,7 +49,9 @@ static int copy_node(struct yaml_lenient *l, size_t *n_nodes, const struct yaml_
         c = calloc(1, sizeof(*c));
         if (!c)
                 return -ENOMEM;
-        *c = (struct yaml_node){.kind = n->kind, .style = n->style, .line = n->line, .column = n->column, .n = n->n, .len = n->len};
+        *c = *n;
+        c->text = NULL;
+        c->first = c->next = c->value = NULL;
         if (n->text) {
                 if ((l->text += n->len) > YAML_LENIENT_TEXT_MAX)
                         return -E2BIG;
@@ -71,7 +73,8 @@ static int copy_node(struct yaml_lenient *l, size_t *n_nodes, const struct yaml_
         return 0;
 }
 
-int yaml_lenient_alias(struct yaml_lenient *l, size_t *n_nodes, const char *name, unsigned depth, struct yaml_node **ret) {
+int yaml_lenient_alias(
+        struct yaml_lenient *l, size_t *n_nodes, const char *name, unsigned depth, struct yaml_node **ret) {
         for (const struct yaml_anchor *a = l->anchors; a; a = a->next)
                 if (strcmp(a->name, name) == 0)
                         return copy_node(l, n_nodes, a->node, depth, ret);
@@ -94,7 +97,8 @@ static bool is_merge(const struct yaml_node *k) {
 }
 
 /* Moves the keys of a mapping behind *tail; copies them where an anchor names the mapping, which is then used again. */
-static int take_keys(struct yaml_lenient *l, size_t *n_nodes, struct yaml_node *from, struct yaml_node ***tail, size_t *n) {
+static int take_keys(
+        struct yaml_lenient *l, size_t *n_nodes, struct yaml_node *from, struct yaml_node ***tail, size_t *n) {
         _cleanup_yaml_ struct yaml_node *copy = NULL;
 
         if (yaml_is_null(from))
@@ -108,7 +112,8 @@ static int take_keys(struct yaml_lenient *l, size_t *n_nodes, struct yaml_node *
                                 return r;
                         from = copy;
                 }
-        **tail = TAKE_PTR(from->first);
+        **tail = from->first; /* NOLINT(clang-analyzer-core.NullDereference): set where no error was returned */
+        from->first = NULL;
         while (**tail) {
                 *tail = &(**tail)->next;
                 ++*n;
@@ -118,8 +123,8 @@ static int take_keys(struct yaml_lenient *l, size_t *n_nodes, struct yaml_node *
 }
 
 /* The own keys in *own, those that "<<" brings (their values are copies already, or written there) in *merged. */
-static int split(struct yaml_lenient *l, size_t *n_nodes, struct yaml_node *map, struct yaml_node **own, struct yaml_node **merged,
-                 size_t *n_own, size_t *n_merged) {
+static int split(struct yaml_lenient *l, size_t *n_nodes, struct yaml_node *map, struct yaml_node **own,
+        struct yaml_node **merged, size_t *n_own, size_t *n_merged) {
         struct yaml_node **own_tail = own, **tail = merged;
         int r = 0;
 

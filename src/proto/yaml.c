@@ -291,7 +291,9 @@ static int read_children(struct reader *r, struct yaml_node *n, yaml_event_type_
         }
         if (n->kind != YAML_KIND_MAPPING)
                 return 0;
-        return r->lenient ? lenient(r, yaml_lenient_merge(r->lenient, &r->n_nodes, n), n->line, n->column) : check_duplicates(r, n);
+        if (!r->lenient)
+                return check_duplicates(r, n);
+        return lenient(r, yaml_lenient_merge(r->lenient, &r->n_nodes, n), n->line, n->column);
 }
 
 /* depth: how many mappings and sequences are around this one. */
@@ -304,8 +306,8 @@ static int read_value(struct reader *r, const yaml_event_t *ev, unsigned depth, 
         case YAML_ALIAS_EVENT:
                 if (!r->lenient)
                         return fail_at(r, ev->start_mark, ALIAS_MSG);
-                return lenient(r, yaml_lenient_alias(r->lenient, &r->n_nodes, (const char *)ev->data.alias.anchor, depth, ret),
-                               ev->start_mark.line + 1, ev->start_mark.column + 1);
+                q = yaml_lenient_alias(r->lenient, &r->n_nodes, (const char *)ev->data.alias.anchor, depth, ret);
+                return lenient(r, q, ev->start_mark.line + 1, ev->start_mark.column + 1);
         case YAML_SCALAR_EVENT:
                 anchor = ev->data.scalar.anchor;
                 tag = ev->data.scalar.tag;
@@ -450,7 +452,7 @@ static int read_documents(struct reader *r, struct yaml_node **ret) {
                 q = read_value(r, &ev, 0, tail);
                 if (q < 0)
                         return q;
-                if (yaml_is_null(*tail)) {
+                if (!*tail || yaml_is_null(*tail)) {
                         yaml_node_free(TAKE_PTR(*tail));
                         continue;
                 }

@@ -1,5 +1,5 @@
-/* assess: how it reads, and what names, values and paths mean. That each rule finds what it should, and nothing in a clean
- * twin, is tested on files in tests/integration/assess. */
+/* assess: how it reads, and what names, values and paths mean. That each rule finds what it should, and nothing in a
+ * clean twin, is tested on files in tests/integration/assess. */
 #include <errno.h>
 
 #include "model/assess-internal.h"
@@ -43,12 +43,14 @@ TEST(every_rule_is_complete) {
 }
 
 TEST(secret_names) {
-        static const char *const yes[] = {"TOKEN", "GITHUB_TOKEN", "githubToken", "API_KEY", "OPENAI_API_KEY", "apiKey", "POSTGRES_PASSWORD", "PGPASSWORD",
-                                          "DB_PWD", "SECRET_KEY_BASE", "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "CLIENT_SECRET", "API_KEY_2", "SMTP_PASS",
-                                          "APP_KEY", "passphrase", "GOOGLE_APPLICATION_CREDENTIALS", "MY-API-KEY", "GH_PAT", "JWT_SECRET"};
-        static const char *const no[] = {"", "PWD", "KEY", "PATH", "TOKEN_EXPIRY", "POSTGRES_PASSWORD_FILE", "PASSWORD_MIN_LENGTH", "PUBLIC_KEY", "MAX_TOKENS",
-                                         "KEYCLOAK_URL", "MYSQL_ALLOW_EMPTY_PASSWORD", "SECRET_NAME", "CACHE_KEY", "API_KEY_HEADER", "KEYBOARD", "MONKEY",
-                                         "COMPASS", "BYPASS", "TOKENIZER", "NO_PASSWORD", "PARTITION_KEY"};
+        static const char *const yes[] = {"TOKEN", "GITHUB_TOKEN", "githubToken", "API_KEY", "OPENAI_API_KEY", "apiKey",
+                "POSTGRES_PASSWORD", "PGPASSWORD", "DB_PWD", "SECRET_KEY_BASE", "AWS_SECRET_ACCESS_KEY",
+                "AWS_ACCESS_KEY_ID", "CLIENT_SECRET", "API_KEY_2", "SMTP_PASS", "APP_KEY", "passphrase",
+                "GOOGLE_APPLICATION_CREDENTIALS", "MY-API-KEY", "GH_PAT", "JWT_SECRET"};
+        static const char *const no[] = {"", "PWD", "KEY", "PATH", "TOKEN_EXPIRY", "POSTGRES_PASSWORD_FILE",
+                "PASSWORD_MIN_LENGTH", "PUBLIC_KEY", "MAX_TOKENS", "KEYCLOAK_URL", "MYSQL_ALLOW_EMPTY_PASSWORD",
+                "SECRET_NAME", "CACHE_KEY", "API_KEY_HEADER", "KEYBOARD", "MONKEY", "COMPASS", "BYPASS", "TOKENIZER",
+                "NO_PASSWORD", "PARTITION_KEY"};
         for (size_t i = 0; i < ELEMENTSOF(yes); i++) {
                 if (!secret_name(yes[i]))
                         printf("# %s\n", yes[i]);
@@ -68,17 +70,21 @@ TEST(secret_names) {
 
 /* The forms are put together here, so that no scanner takes this file for a leak. */
 TEST(secret_forms) {
-        static const struct { const char *prefix, *rest, *what; } yes[] = {
-                {"ghp", "_0123456789abcdefghijABCDEFGHIJ012345", "a GitHub token"}, {"github_", "pat_11ABCDEFG0123456789_abcdefghijklmnopqrstuvwxyz", "a GitHub token"},
+        static const struct { const char *prefix, *rest, *what;
+        } yes[] = {{"ghp", "_0123456789abcdefghijABCDEFGHIJ012345", "a GitHub token"},
+                {"github_", "pat_11ABCDEFG0123456789_abcdefghijklmnopqrstuvwxyz", "a GitHub token"},
                 {"AKI", "A0123456789ABCDEF", "an AWS key"}, {"xox", "b-123456789012-abcdefghijkl", "a Slack token"},
-                {"sk-", "ant-api03-abcdefghijklmnopqrst", "an Anthropic key"}, {"sk-", "abcdefghijklmnopqrstuvwxyzABCDEF0123", "an API key (sk-)"},
-                {"-----BEGIN ", "RSA PRIVATE KEY-----\nMII", "a private key"}, {"-----BEGIN ", "PRIVATE KEY-----", "a private key"},
-                {"postgres", "://u:pw1@db/x", "an address with a password"}, {"x https", "://u:pw@h", "an address with a password"},
-                {"--token=ghp", "_0123456789abcdefghijABCDEFGHIJ012345 x", "a GitHub token"},
-        };
-        static const char *const no[] = {"", "ghp_short", "sk-", "AKIA", "postgres://u@db/x", "postgres://u:${PW}@db", "postgres://u:@db", "http://h:80/x@y",
-                                         "-----BEGIN CERTIFICATE-----", "-----BEGIN PUBLIC KEY-----", "task-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL0123",
-                                         "sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "://", "://:", "-----BEGIN ", "a://b:c", "ghp_"};
+                {"sk-", "ant-api03-abcdefghijklmnopqrst", "an Anthropic key"},
+                {"sk-", "abcdefghijklmnopqrstuvwxyzABCDEF0123", "an API key (sk-)"},
+                {"-----BEGIN ", "RSA PRIVATE KEY-----\nMII", "a private key"},
+                {"-----BEGIN ", "PRIVATE KEY-----", "a private key"},
+                {"postgres", "://u:pw1@db/x", "an address with a password"},
+                {"x https", "://u:pw@h", "an address with a password"},
+                {"--token=ghp", "_0123456789abcdefghijABCDEFGHIJ012345 x", "a GitHub token"}};
+        static const char *const no[] = {"", "ghp_short", "sk-", "AKIA", "postgres://u@db/x", "postgres://u:${PW}@db",
+                "postgres://u:@db", "http://h:80/x@y", "-----BEGIN CERTIFICATE-----", "-----BEGIN PUBLIC KEY-----",
+                "task-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL0123", "sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "://",
+                "://:", "-----BEGIN ", "a://b:c", "ghp_"};
         for (size_t i = 0; i < ELEMENTSOF(yes); i++) {
                 char s[200];
                 snprintf(s, sizeof(s), "%s%s", yes[i].prefix, yes[i].rest);
@@ -92,7 +98,8 @@ TEST(secret_forms) {
 }
 
 TEST(placeholders) {
-        static const char *const yes[] = {"", "true", "No", "<token>", "your-key-here", "YOUR_API_KEY", "xxxx", "****", "/run/secrets/x", "...", "{{ x }}"};
+        static const char *const yes[] = {"", "true", "No", "<token>", "your-key-here", "YOUR_API_KEY", "xxxx", "****",
+                "/run/secrets/x", "...", "{{ x }}"};
         static const char *const no[] = {"changeme", "hunter2", "password", "a/b", "nobody", "x1"};
         for (size_t i = 0; i < ELEMENTSOF(yes); i++)
                 check(secret_placeholder(yes[i]));
@@ -101,18 +108,26 @@ TEST(placeholders) {
 }
 
 TEST(paths) {
-        static const struct { const char *path; enum path_kind kind; } t[] = {
-                {"/", PATH_ROOT}, {"//", PATH_ROOT}, {"/var/run/docker.sock", PATH_SOCKET}, {"/run/docker.sock", PATH_SOCKET}, {"/private/var/run/docker.sock", PATH_SOCKET},
-                {"/run/containerd/containerd.sock", PATH_SOCKET}, {"/run/user/1000/podman/podman.sock", PATH_SOCKET_USER}, {"~/.docker/run/docker.sock", PATH_SOCKET_USER},
-                {"/run/podman/podman.sock", PATH_SOCKET}, {"${XDG_RUNTIME_DIR}/docker.sock", PATH_SOCKET_USER}, {"\\\\.\\pipe\\docker_engine", PATH_SOCKET},
-                {"/var/run/", PATH_HOST_SOCKET}, {"/run/dbus/system_bus_socket", PATH_HOST_SOCKET}, {"/run/secrets/x", PATH_PLAIN}, {"${SSH_AUTH_SOCK}", PATH_AGENT_SOCKET},
-                {"/tmp/.X11-unix", PATH_AGENT_SOCKET}, {"/etc", PATH_SYSTEM_SECRET}, {"/etc/", PATH_SYSTEM_SECRET}, {"/etc/localtime", PATH_PLAIN}, {"/etc/passwd", PATH_SYSTEM},
-                {"/etc/shadow", PATH_SYSTEM_SECRET}, {"/usr/bin", PATH_SYSTEM}, {"/usrx", PATH_PLAIN}, {"/lib/modules", PATH_SYSTEM}, {"/root", PATH_HOME}, {"/home", PATH_HOME},
-                {"/home/u", PATH_HOME}, {"/home/u/project", PATH_PLAIN}, {"~", PATH_HOME}, {"~/.ssh", PATH_SECRET}, {"${HOME}/.aws/credentials", PATH_SECRET}, {"~/.bashrc", PATH_SYSTEM},
-                {"/Users/u/.kube/config", PATH_SECRET}, {"~/.sshx", PATH_PLAIN}, {"~x", PATH_DATA}, {"${HOMEX}/.ssh", PATH_DATA}, {".", PATH_PROJECT}, {"./", PATH_PROJECT}, {"..", PATH_PROJECT}, {"../..", PATH_PROJECT},
-                {"./data", PATH_DATA}, {"${PWD}", PATH_PROJECT}, {"/proc", PATH_PROC}, {"/sys", PATH_SYSTEM}, {"/sys/fs/cgroup", PATH_CGROUP}, {"/dev", PATH_DEV}, {"/var/lib/kubelet/pods", PATH_SYSTEM_SECRET},
-                {"/var/lib/docker", PATH_SYSTEM_SECRET}, {"/srv/data", PATH_PLAIN}, {"", PATH_DATA},
-        };
+        static const struct { const char *path; enum path_kind kind;
+        } t[] = {{"/", PATH_ROOT}, {"//", PATH_ROOT}, {"/var/run/docker.sock", PATH_SOCKET},
+                {"/run/docker.sock", PATH_SOCKET}, {"/private/var/run/docker.sock", PATH_SOCKET},
+                {"/run/containerd/containerd.sock", PATH_SOCKET},
+                {"/run/user/1000/podman/podman.sock", PATH_SOCKET_USER},
+                {"~/.docker/run/docker.sock", PATH_SOCKET_USER}, {"/run/podman/podman.sock", PATH_SOCKET},
+                {"${XDG_RUNTIME_DIR}/docker.sock", PATH_SOCKET_USER}, {"\\\\.\\pipe\\docker_engine", PATH_SOCKET},
+                {"/var/run/", PATH_HOST_SOCKET}, {"/run/dbus/system_bus_socket", PATH_HOST_SOCKET},
+                {"/run/secrets/x", PATH_PLAIN}, {"${SSH_AUTH_SOCK}", PATH_AGENT_SOCKET},
+                {"/tmp/.X11-unix", PATH_AGENT_SOCKET}, {"/etc", PATH_SYSTEM_SECRET}, {"/etc/", PATH_SYSTEM_SECRET},
+                {"/etc/localtime", PATH_PLAIN}, {"/etc/passwd", PATH_SYSTEM}, {"/etc/shadow", PATH_SYSTEM_SECRET},
+                {"/usr/bin", PATH_SYSTEM}, {"/usrx", PATH_PLAIN}, {"/lib/modules", PATH_SYSTEM}, {"/root", PATH_HOME},
+                {"/home", PATH_HOME}, {"/home/u", PATH_HOME}, {"/home/u/project", PATH_PLAIN}, {"~", PATH_HOME},
+                {"~/.ssh", PATH_SECRET}, {"${HOME}/.aws/credentials", PATH_SECRET}, {"~/.bashrc", PATH_SYSTEM},
+                {"/Users/u/.kube/config", PATH_SECRET}, {"~/.sshx", PATH_PLAIN}, {"~x", PATH_DATA},
+                {"${HOMEX}/.ssh", PATH_DATA}, {".", PATH_PROJECT}, {"./", PATH_PROJECT}, {"..", PATH_PROJECT},
+                {"../..", PATH_PROJECT}, {"./data", PATH_DATA}, {"${PWD}", PATH_PROJECT}, {"/proc", PATH_PROC},
+                {"/sys", PATH_SYSTEM}, {"/sys/fs/cgroup", PATH_CGROUP}, {"/dev", PATH_DEV},
+                {"/var/lib/kubelet/pods", PATH_SYSTEM_SECRET}, {"/var/lib/docker", PATH_SYSTEM_SECRET},
+                {"/srv/data", PATH_PLAIN}, {"", PATH_DATA}};
         for (size_t i = 0; i < ELEMENTSOF(t); i++) {
                 if (path_kind(t[i].path) != t[i].kind)
                         printf("# %s is %d\n", t[i].path, path_kind(t[i].path));
@@ -124,17 +139,19 @@ TEST(paths) {
         longest[1] = '/';
         longest[sizeof(longest) - 1] = 0;
         check(path_kind(longest) == PATH_PLAIN);
-        check(path_runs("~/.claude") && path_runs("/home/u/.ssh/") && !path_runs("~/.ssh/id_rsa") && !path_runs("/srv/.ssh"));
+        check(path_runs("~/.claude") && path_runs("/home/u/.ssh/") && !path_runs("~/.ssh/id_rsa") &&
+                !path_runs("/srv/.ssh"));
 }
 
 TEST(interpolation) {
-        static const struct { const char *in, *out; bool passed, by_default; } t[] = {
-                {"plain", "plain", false, false}, {"${A}", "${A}", true, false}, {"$A", "${A}", true, false}, {"x${A}y", "x${A}y", true, false},
-                {"${A:-d}", "d", true, true}, {"${A-d}", "d", true, true}, {"${A:-${B:-e}}", "e", true, true}, {"${A:-${B}}/x", "${B}/x", true, true},
-                {"${A:?must be set}", "${A}", true, false}, {"${A:+alt}", "${A}", true, false}, {"$$A", "$A", false, false}, {"${", "${", false, false},
-                {"${A", "${A", false, false}, {"$", "$", false, false}, {"a$", "a$", false, false}, {"${A:-}", "", true, true}, {"$1", "$1", false, false},
-                {"${A:-a:b}:/c:ro", "a:b:/c:ro", true, true},
-        };
+        static const struct { const char *in, *out; bool passed, by_default;
+        } t[] = {{"plain", "plain", false, false}, {"${A}", "${A}", true, false}, {"$A", "${A}", true, false},
+                {"x${A}y", "x${A}y", true, false}, {"${A:-d}", "d", true, true}, {"${A-d}", "d", true, true},
+                {"${A:-${B:-e}}", "e", true, true}, {"${A:-${B}}/x", "${B}/x", true, true},
+                {"${A:?must be set}", "${A}", true, false}, {"${A:+alt}", "${A}", true, false},
+                {"$$A", "$A", false, false}, {"${", "${", false, false}, {"${A", "${A", false, false},
+                {"$", "$", false, false}, {"a$", "a$", false, false}, {"${A:-}", "", true, true},
+                {"$1", "$1", false, false}, {"${A:-a:b}:/c:ro", "a:b:/c:ro", true, true}};
         _cleanup_assessment_ struct assessment *a = assessed("services: {a: {image: b}}");
         for (size_t i = 0; i < ELEMENTSOF(t); i++) {
                 struct yaml_node n = {.kind = YAML_KIND_SCALAR, .text = (char *)t[i].in, .len = strlen(t[i].in)};
@@ -151,15 +168,20 @@ TEST(interpolation) {
 }
 
 TEST(volumes) {
-        _cleanup_assessment_ struct assessment *a = assessed(
-                "services:\n  a:\n    image: x:1\n    volumes:\n"
-                "      - /etc:/e\n      - /etc:/f:ro\n      - data:/d\n      - /anonymous\n      - ./src:/src:rw,z\n      - ${S:-/var/run/docker.sock}:/s:ro\n"
-                "      - {type: bind, source: /usr, target: /u, read_only: true}\n      - {type: volume, source: v, target: /v}\n"
-                "      - {type: bind, source: /boot, target: /b}\n      - disguised:/z\n      - 'C:\\x:/x'\n      - ~/.ssh/id:/k:ro\n"
-                "volumes:\n  disguised:\n    driver_opts: {type: none, o: bind, device: /root}\n");
-        check(line_of(a, RULE_HOST_WRITABLE, 0) == 5 && line_of(a, RULE_HOST_WRITABLE, 1) == 13 && line_of(a, RULE_HOST_WRITABLE, 2) == 14);
+        _cleanup_assessment_ struct assessment *a =
+                assessed("services:\n  a:\n    image: x:1\n    volumes:\n"
+                         "      - /etc:/e\n      - /etc:/f:ro\n      - data:/d\n      - /anonymous\n      - "
+                         "./src:/src:rw,z\n      - ${S:-/var/run/docker.sock}:/s:ro\n"
+                         "      - {type: bind, source: /usr, target: /u, read_only: true}\n      - {type: volume, "
+                         "source: v, target: /v}\n"
+                         "      - {type: bind, source: /boot, target: /b}\n      - disguised:/z\n      - 'C:\\x:/x'\n  "
+                         "    - ~/.ssh/id:/k:ro\n"
+                         "volumes:\n  disguised:\n    driver_opts: {type: none, o: bind, device: /root}\n");
+        check(line_of(a, RULE_HOST_WRITABLE, 0) == 5 && line_of(a, RULE_HOST_WRITABLE, 1) == 13 &&
+                line_of(a, RULE_HOST_WRITABLE, 2) == 14);
         check(line_of(a, RULE_HOST_WRITABLE, 3) == 0);
-        check(line_of(a, RULE_HOST_SECRET, 0) == 6 && line_of(a, RULE_HOST_SECRET, 1) == 16 && line_of(a, RULE_HOST_SECRET, 2) == 0);
+        check(line_of(a, RULE_HOST_SECRET, 0) == 6 && line_of(a, RULE_HOST_SECRET, 1) == 16 &&
+                line_of(a, RULE_HOST_SECRET, 2) == 0);
         check(line_of(a, RULE_SOCKET, 0) == 10);
         check_streq(detail_of(a, RULE_SOCKET, 0), "/var/run/docker.sock, read-only (by default)");
         check(line_of(a, RULE_DATA_WRITABLE, 0) == 9);
@@ -167,51 +189,68 @@ TEST(volumes) {
 
 TEST(ports) {
         _cleanup_assessment_ struct assessment *a = assessed(
-                "services:\n  a:\n    image: x:1\n    ports:\n      - '80:80'\n      - 127.0.0.1:81:81\n      - '[::1]:82:82'\n      - 83\n      - '0.0.0.0:84:84/udp'\n"
-                "      - {target: 5432, published: 5432, host_ip: 127.0.0.1}\n      - {target: 6379, published: 6379}\n      - '127.0.0.1::85'\n      - '${ADDR}:86:86'\n      - '9000-9010:9000-9010'\n"
+                "services:\n  a:\n    image: x:1\n    ports:\n      - '80:80'\n      - 127.0.0.1:81:81\n      - "
+                "'[::1]:82:82'\n      - 83\n      - '0.0.0.0:84:84/udp'\n"
+                "      - {target: 5432, published: 5432, host_ip: 127.0.0.1}\n      - {target: 6379, published: "
+                "6379}\n      - '127.0.0.1::85'\n      - '${ADDR}:86:86'\n      - '9000-9010:9000-9010'\n"
                 "      - ${P:-5433}:5432\n      - 2375:2375\n");
         static const unsigned all[] = {5, 8, 9, 14, 0};
         for (size_t i = 0; i < ELEMENTSOF(all); i++)
                 check(line_of(a, RULE_PORT_ALL, i) == all[i]);
-        check(line_of(a, RULE_PORT_STORE, 0) == 11 && line_of(a, RULE_PORT_STORE, 1) == 15 && !line_of(a, RULE_PORT_STORE, 2));
+        check(line_of(a, RULE_PORT_STORE, 0) == 11 && line_of(a, RULE_PORT_STORE, 1) == 15 &&
+                !line_of(a, RULE_PORT_STORE, 2));
         check(line_of(a, RULE_API_PORT, 0) == 16);
         check_streq(detail_of(a, RULE_PORT_STORE, 1), "5433 to 5432");
 }
 
 TEST(extends_and_merges) {
-        _cleanup_assessment_ struct assessment *a = assessed(
-                "x-base: &b\n  privileged: true\nservices:\n  base:\n    image: x:1\n    cap_add: [SYS_ADMIN]\n    pid: host\n"
-                "  one:\n    extends: base\n    pid: service:base\n  two:\n    <<: *b\n    extends: {service: one}\n    image: y\n"
-                "  loop:\n    extends: {service: loop}\n    image: z:1\n  other:\n    extends: {file: o.yaml, service: q}\n    image: z:1\n");
+        _cleanup_assessment_ struct assessment *a =
+                assessed("x-base: &b\n  privileged: true\nservices:\n  base:\n    image: x:1\n    cap_add: "
+                         "[SYS_ADMIN]\n    pid: host\n"
+                         "  one:\n    extends: base\n    pid: service:base\n  two:\n    <<: *b\n    extends: {service: "
+                         "one}\n    image: y\n"
+                         "  loop:\n    extends: {service: loop}\n    image: z:1\n  other:\n    extends: {file: o.yaml, "
+                         "service: q}\n    image: z:1\n");
         check(line_of(a, RULE_CAP_HOST, 0) == 6 && line_of(a, RULE_CAP_HOST, 1) == 6 && !line_of(a, RULE_CAP_HOST, 2));
         check(line_of(a, RULE_PRIVILEGED, 0) == 2 && !line_of(a, RULE_PRIVILEGED, 1));
-        check(line_of(a, RULE_HOST_PID, 0) == 7 && !line_of(a, RULE_HOST_PID, 1)); /* of base alone: one says otherwise */
+        check(line_of(a, RULE_HOST_PID, 0) == 7 &&
+                !line_of(a, RULE_HOST_PID, 1)); /* of base alone: one says otherwise */
         check(line_of(a, RULE_IMAGE, 0) == 14);
         check(a->notes.n == 1 && strstr(a->notes.items[0], "o.yaml"));
 }
 
 TEST(networks) {
-        _cleanup_assessment_ struct assessment *a = assessed(
-                "services:\n  none: {image: x:1, network_mode: none, ports: ['1:1']}\n  inner: {image: x:1, networks: [i]}\n  both: {image: x:1, networks: {i: {}, o: }}\n"
-                "  side: {image: x:1, network_mode: 'service:inner'}\n  host: {image: x:1, network_mode: host}\n  bridge: {image: x:1, network_mode: bridge}\n  h2: {image: x:1, networks: [h]}\n"
-                "networks:\n  i: {internal: true}\n  o:\n  h: {external: true, name: host}\n");
-        check(line_of(a, RULE_EGRESS, 0) == 4 && line_of(a, RULE_EGRESS, 1) == 6 && line_of(a, RULE_EGRESS, 2) == 7 && line_of(a, RULE_EGRESS, 3) == 8);
+        _cleanup_assessment_ struct assessment *a =
+                assessed("services:\n  none: {image: x:1, network_mode: none, ports: ['1:1']}\n  inner: {image: x:1, "
+                         "networks: [i]}\n  both: {image: x:1, networks: {i: {}, o: }}\n"
+                         "  side: {image: x:1, network_mode: 'service:inner'}\n  host: {image: x:1, network_mode: "
+                         "host}\n  bridge: {image: x:1, network_mode: bridge}\n  h2: {image: x:1, networks: [h]}\n"
+                         "networks:\n  i: {internal: true}\n  o:\n  h: {external: true, name: host}\n");
+        check(line_of(a, RULE_EGRESS, 0) == 4 && line_of(a, RULE_EGRESS, 1) == 6 && line_of(a, RULE_EGRESS, 2) == 7 &&
+                line_of(a, RULE_EGRESS, 3) == 8);
         check(!line_of(a, RULE_EGRESS, 4) && !line_of(a, RULE_PORT_ALL, 0));
-        check(line_of(a, RULE_HOST_NETWORK, 0) == 6 && line_of(a, RULE_HOST_NETWORK, 1) == 8 && line_of(a, RULE_BRIDGE, 0) == 7);
-        _cleanup_assessment_ struct assessment *d = assessed("services:\n  a: {image: x:1}\n  b: {image: x:1}\nnetworks: {default: {internal: true}}\n");
+        check(line_of(a, RULE_HOST_NETWORK, 0) == 6 && line_of(a, RULE_HOST_NETWORK, 1) == 8 &&
+                line_of(a, RULE_BRIDGE, 0) == 7);
+        _cleanup_assessment_ struct assessment *d =
+                assessed("services:\n  a: {image: x:1}\n  b: {image: x:1}\nnetworks: {default: {internal: true}}\n");
         check(!line_of(d, RULE_EGRESS, 0) && !line_of(d, RULE_SHARED_NETWORK, 0));
         _cleanup_assessment_ struct assessment *v1 = assessed("web:\n  image: x:1\n  net: host\ndb:\n  build: .\n");
         check(v1->units.n == 2 && line_of(v1, RULE_HOST_NETWORK, 0) == 3 && line_of(v1, RULE_BRIDGE, 0) == 4);
 }
 
 TEST(variables_and_values) {
-        _cleanup_assessment_ struct assessment *a = assessed(
-                "services:\n  a:\n    image: x:1\n    environment:\n      A_TOKEN: abc\n      B_TOKEN: ${B}\n      C_TOKEN:\n      D_TOKEN: ${D:-dflt}\n      E_TOKEN: ''\n      F_FILE: x\n"
-                "      URL: redis://:pw@h/0\n    command: [run, --api-key=k1, --password, '$P', '--token=${T}']\n    labels: ['x.auth.password=p1']\n    build: {args: {NPM_TOKEN: }}\n");
-        check(line_of(a, RULE_SECRET_LITERAL, 0) == 5 && line_of(a, RULE_SECRET_LITERAL, 1) == 8 && !line_of(a, RULE_SECRET_LITERAL, 2));
+        _cleanup_assessment_ struct assessment *a =
+                assessed("services:\n  a:\n    image: x:1\n    environment:\n      A_TOKEN: abc\n      B_TOKEN: ${B}\n "
+                         "     C_TOKEN:\n      D_TOKEN: ${D:-dflt}\n      E_TOKEN: ''\n      F_FILE: x\n"
+                         "      URL: redis://:pw@h/0\n    command: [run, --api-key=k1, --password, '$P', "
+                         "'--token=${T}']\n    labels: ['x.auth.password=p1']\n    build: {args: {NPM_TOKEN: }}\n");
+        check(line_of(a, RULE_SECRET_LITERAL, 0) == 5 && line_of(a, RULE_SECRET_LITERAL, 1) == 8 &&
+                !line_of(a, RULE_SECRET_LITERAL, 2));
         check_streq(detail_of(a, RULE_SECRET_LITERAL, 1), "D_TOKEN (by default)");
-        check(line_of(a, RULE_SECRET_ENV, 0) == 6 && line_of(a, RULE_SECRET_ENV, 1) == 7 && !line_of(a, RULE_SECRET_ENV, 2));
-        check(line_of(a, RULE_SECRET_KNOWN, 0) == 11 && line_of(a, RULE_SECRET_ARG, 0) == 12 && !line_of(a, RULE_SECRET_ARG, 1));
+        check(line_of(a, RULE_SECRET_ENV, 0) == 6 && line_of(a, RULE_SECRET_ENV, 1) == 7 &&
+                !line_of(a, RULE_SECRET_ENV, 2));
+        check(line_of(a, RULE_SECRET_KNOWN, 0) == 11 && line_of(a, RULE_SECRET_ARG, 0) == 12 &&
+                !line_of(a, RULE_SECRET_ARG, 1));
         check(line_of(a, RULE_SECRET_LABEL, 0) == 13 && line_of(a, RULE_SECRET_BUILD, 0) == 14);
         /* No value is shown. */
         _cleanup_free_ char *t = assess_text(a, "f", false), *j = assess_json(a, "f");
@@ -222,7 +261,9 @@ TEST(variables_and_values) {
 }
 
 TEST(names_cannot_steer_the_terminal) {
-        _cleanup_assessment_ struct assessment *a = assessed("{\"services\": {\"\\u001b[2Jx\\n\\u202e\": {\"image\": \"\\u001b]0;y\\u0007\", \"devices\": [\"/dev/\\u009b\"]}}}");
+        _cleanup_assessment_ struct assessment *a =
+                assessed("{\"services\": {\"\\u001b[2Jx\\n\\u202e\": {\"image\": \"\\u001b]0;y\\u0007\", \"devices\": "
+                         "[\"/dev/\\u009b\"]}}}");
         _cleanup_free_ char *t = assess_text(a, "\x1b[31mf", false), *j = assess_json(a, "f");
         check(t && j);
         for (const char *p = t; *p; p++)
@@ -231,12 +272,15 @@ TEST(names_cannot_steer_the_terminal) {
 }
 
 TEST(formats) {
-        static const struct { const char *text; enum format format; } t[] = {
-                {"services: {a: {image: b}}", FORMAT_COMPOSE}, {"[{\"Name\": \"/a\", \"HostConfig\": {}, \"Config\": {}}]", FORMAT_INSPECT},
-                {"apiVersion: v1\nkind: Pod\nspec: {containers: [{name: a, image: b}]}", FORMAT_POD}, {"{\"image\": \"a\", \"features\": {}}", FORMAT_DEVCONTAINER},
-                {"{\"permissions\": {\"allow\": []}}", FORMAT_CLAUDE}, {"{\"sandbox\": {\"enabled\": true}}", FORMAT_CLAUDE},
-                {"{\"network\": {\"allowedDomains\": []}, \"filesystem\": {}}", FORMAT_SRT}, {"// x\n{\"name\": \"a\", \"build\": {\"dockerfile\": \"D\"}}", FORMAT_DEVCONTAINER},
-        };
+        static const struct { const char *text; enum format format;
+        } t[] = {{"services: {a: {image: b}}", FORMAT_COMPOSE},
+                {"[{\"Name\": \"/a\", \"HostConfig\": {}, \"Config\": {}}]", FORMAT_INSPECT},
+                {"apiVersion: v1\nkind: Pod\nspec: {containers: [{name: a, image: b}]}", FORMAT_POD},
+                {"{\"image\": \"a\", \"features\": {}}", FORMAT_DEVCONTAINER},
+                {"{\"permissions\": {\"allow\": []}}", FORMAT_CLAUDE},
+                {"{\"sandbox\": {\"enabled\": true}}", FORMAT_CLAUDE},
+                {"{\"network\": {\"allowedDomains\": []}, \"filesystem\": {}}", FORMAT_SRT},
+                {"// x\n{\"name\": \"a\", \"build\": {\"dockerfile\": \"D\"}}", FORMAT_DEVCONTAINER}};
         for (size_t i = 0; i < ELEMENTSOF(t); i++) {
                 _cleanup_assessment_ struct assessment *a = assessed(t[i].text);
                 check(a->format == t[i].format);
@@ -255,14 +299,22 @@ TEST(formats) {
 /* Shapes that are wrong everywhere: nothing is found, nothing breaks. */
 TEST(wrong_shapes) {
         static const char *const t[] = {
-                "services: {a: {image: [x], volumes: x, ports: {a: b}, environment: 1, cap_add: {}, networks: 1, security_opt: x, deploy: [], extends: [a], devices: 1, labels: [[a]], secrets: {}, env_file: [[], {}], build: [], healthcheck: 1, gpus: all, volumes_from: 1}}",
-                "services: {a: {volumes: [[], {}, {source: []}, ~], ports: [[], {}, ~], environment: [[], {}, ~], networks: [[], ~]}, b: 1, c: ~}",
-                "[{\"HostConfig\": [], \"Config\": 1, \"Name\": []}, 1, {\"HostConfig\": {\"Devices\": [1], \"PortBindings\": {\"1\": 1, \"2\": [1]}, \"SecurityOpt\": [[]], \"RestartPolicy\": 1}, \"Name\": \"/x\"}]",
-                "apiVersion: v1\nkind: Pod\nmetadata: 1\nspec: {containers: [1, {}, {env: [1, {}], volumeMounts: [1, {name: v}], securityContext: 1, resources: 1, ports: [1]}], volumes: [1, {name: v}]}",
-                "{\"image\": 1, \"runArgs\": [[], \"--privileged\", \"-v\"], \"mounts\": [1, {}], \"features\": [], \"containerEnv\": [1], \"appPort\": {}}",
-                "{\"permissions\": {\"allow\": [1, [], \"Bash(\", \"Bash)\", \"Bash()\", \"(\"], \"deny\": 1}, \"sandbox\": {\"enabled\": [], \"network\": 1}, \"env\": [1]}",
-                "{\"network\": {\"allowedDomains\": {}, \"allowUnixSockets\": [[]]}, \"filesystem\": {\"denyRead\": 1, \"allowWrite\": [[]]}}",
-        };
+                "services: {a: {image: [x], volumes: x, ports: {a: b}, environment: 1, cap_add: {}, networks: 1, "
+                "security_opt: x, deploy: [], extends: [a], devices: 1, labels: [[a]], secrets: {}, env_file: [[], "
+                "{}], build: [], healthcheck: 1, gpus: all, volumes_from: 1}}",
+                "services: {a: {volumes: [[], {}, {source: []}, ~], ports: [[], {}, ~], environment: [[], {}, ~], "
+                "networks: [[], ~]}, b: 1, c: ~}",
+                "[{\"HostConfig\": [], \"Config\": 1, \"Name\": []}, 1, {\"HostConfig\": {\"Devices\": [1], "
+                "\"PortBindings\": {\"1\": 1, \"2\": [1]}, \"SecurityOpt\": [[]], \"RestartPolicy\": 1}, \"Name\": "
+                "\"/x\"}]",
+                "apiVersion: v1\nkind: Pod\nmetadata: 1\nspec: {containers: [1, {}, {env: [1, {}], volumeMounts: [1, "
+                "{name: v}], securityContext: 1, resources: 1, ports: [1]}], volumes: [1, {name: v}]}",
+                "{\"image\": 1, \"runArgs\": [[], \"--privileged\", \"-v\"], \"mounts\": [1, {}], \"features\": [], "
+                "\"containerEnv\": [1], \"appPort\": {}}",
+                "{\"permissions\": {\"allow\": [1, [], \"Bash(\", \"Bash)\", \"Bash()\", \"(\"], \"deny\": 1}, "
+                "\"sandbox\": {\"enabled\": [], \"network\": 1}, \"env\": [1]}",
+                "{\"network\": {\"allowedDomains\": {}, \"allowUnixSockets\": [[]]}, \"filesystem\": {\"denyRead\": 1, "
+                "\"allowWrite\": [[]]}}"};
         for (size_t i = 0; i < ELEMENTSOF(t); i++) {
                 struct assessment *a = NULL;
                 struct error e = {};

@@ -70,7 +70,8 @@ TEST(aliases_keep_their_lines) {
 }
 
 TEST(merge_keys) {
-        _cleanup_yaml_ struct yaml_node *n = accepted("base: &b {a: 1, b: 2}\nmore: &m {b: 3, c: 4}\none:\n  b: own\n  <<: *b\nall:\n  <<: [*b, *m]\n  c: own\n");
+        _cleanup_yaml_ struct yaml_node *n = accepted("base: &b {a: 1, b: 2}\nmore: &m {b: 3, c: 4}\none:\n  b: own\n  "
+                                                      "<<: *b\nall:\n  <<: [*b, *m]\n  c: own\n");
         check_streq(at(n, "0/one/a")->text, "1");
         check_streq(at(n, "0/one/b")->text, "own");
         check(at(n, "0/one")->n == 2);
@@ -97,7 +98,8 @@ TEST(the_last_of_doubled_keys) {
 }
 
 TEST(taken_as_they_are) {
-        _cleanup_yaml_ struct yaml_node *n = accepted("a: !reset null\nb: !!str 1\nc: one\n  two\nd: \"\\e[0m\"\ne: \xe2\x80\xaex\n? f\n: g\n");
+        _cleanup_yaml_ struct yaml_node *n =
+                accepted("a: !reset null\nb: !!str 1\nc: one\n  two\nd: \"\\e[0m\"\ne: \xe2\x80\xaex\n? f\n: g\n");
         check(yaml_is_null(at(n, "0/a")));
         check_streq(at(n, "0/c")->text, "one two");
         check_streq(at(n, "0/d")->text, "\x1b[0m");
@@ -115,7 +117,8 @@ TEST(bombs) {
 
         strbuf_puts(&b, "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
         for (int i = 1; i < 20; i++)
-                strbuf_printf(&b, "a%d: &a%d [*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d]\n", i, i, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
+                strbuf_printf(&b, "a%d: &a%d [*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d]\n", i, i, i - 1, i - 1,
+                        i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
         clock_gettime(CLOCK_MONOTONIC, &begin);
         refused(b.data, E2BIG, 6, "grow");
         clock_gettime(CLOCK_MONOTONIC, &end);
@@ -125,7 +128,8 @@ TEST(bombs) {
         _cleanup_strbuf_ struct strbuf t = {};
         strbuf_puts(&t, "a: &a ");
         for (int i = 0; i < 1000; i++)
-                strbuf_puts(&t, "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789");
+                strbuf_puts(&t, "01234567890123456789012345678901234567890123456789012345678901234567890123456789012345"
+                                "67890123456789");
         strbuf_puts(&t, "\nb: [*a");
         for (int i = 0; i < 300; i++)
                 strbuf_puts(&t, ",*a");
@@ -144,8 +148,10 @@ TEST(bombs) {
 }
 
 TEST(json) {
-        _cleanup_yaml_ struct yaml_node *n = accepted("// a comment\n{\n\t\"a\": \"x\\/y\", /* more\n\tof it */ \"b\": [1, true, null,],\n"
-                                                      "  \"u\": \"http://x/*y*/\", // end\n  \"s\":\"\\ud83d\\ude00\\ud800\\u00e9\\\\\",\"c\":\"\\u001b\"\n}\n");
+        _cleanup_yaml_ struct yaml_node *n =
+                accepted("// a comment\n{\n\t\"a\": \"x\\/y\", /* more\n\tof it */ \"b\": [1, true, null,],\n"
+                         "  \"u\": \"http://x/*y*/\", // end\n  "
+                         "\"s\":\"\\ud83d\\ude00\\ud800\\u00e9\\\\\",\"c\":\"\\u001b\"\n}\n");
         check_streq(at(n, "0/a")->text, "x/y");
         check(at(n, "0/b")->n == 3 && yaml_is_null(at(n, "0/b/2")) && at(n, "0/b")->line == 4);
         check_streq(at(n, "0/u")->text, "http://x/*y*/");
@@ -158,8 +164,10 @@ TEST(json) {
 }
 
 TEST(json_is_known_by_its_beginning) {
-        check(jsonc_likely("{", 1) && jsonc_likely(" \n[", 3) && jsonc_likely("/* x */ // y\n{", 14) && jsonc_likely("\xef\xbb\xbf{", 4));
-        check(!jsonc_likely("", 0) && !jsonc_likely("a: {", 4) && !jsonc_likely("/* x", 4) && !jsonc_likely("---\n{", 5) && !jsonc_likely("// x", 4));
+        check(jsonc_likely("{", 1) && jsonc_likely(" \n[", 3) && jsonc_likely("/* x */ // y\n{", 14) &&
+                jsonc_likely("\xef\xbb\xbf{", 4));
+        check(!jsonc_likely("", 0) && !jsonc_likely("a: {", 4) && !jsonc_likely("/* x", 4) &&
+                !jsonc_likely("---\n{", 5) && !jsonc_likely("// x", 4));
         /* In flow YAML the slashes of an address are text. */
         _cleanup_yaml_ struct yaml_node *n = accepted("{a: http://x, b: [https://y/z]}");
         check_streq(at(n, "0/a")->text, "http://x");
@@ -167,7 +175,8 @@ TEST(json_is_known_by_its_beginning) {
 }
 
 TEST(json_escapes_at_the_end) {
-        static const char *const t[] = {"{\"\\", "{\"\\u", "{\"\\ud83d", "{\"\\ud83d\\u", "{\"\\ud83d\\ude0", "{/", "{/*", "{//", "[\"", "{\"\\uD8"};
+        static const char *const t[] = {"{\"\\", "{\"\\u", "{\"\\ud83d", "{\"\\ud83d\\u", "{\"\\ud83d\\ude0", "{/",
+                "{/*", "{//", "[\"", "{\"\\uD8"};
         for (size_t i = 0; i < ELEMENTSOF(t); i++) {
                 _cleanup_free_ char *out = NULL;
                 size_t len = 0;
@@ -176,7 +185,8 @@ TEST(json_escapes_at_the_end) {
 }
 
 TEST(strict_stays_strict) {
-        static const char *const t[] = {"a: &x 1\n", "a: *x\n", "a:\n  <<: {b: 1}\n", "a: 1\na: 2\n", "a: 1\n---\nb: 2\n", "a: !!str x\n", "a: b\n c\n", "a: \"\\e\"\n"};
+        static const char *const t[] = {"a: &x 1\n", "a: *x\n", "a:\n  <<: {b: 1}\n", "a: 1\na: 2\n",
+                "a: 1\n---\nb: 2\n", "a: !!str x\n", "a: b\n c\n", "a: \"\\e\"\n"};
         for (size_t i = 0; i < ELEMENTSOF(t); i++) {
                 _cleanup_yaml_ struct yaml_node *n = NULL;
                 check(yaml_read(t[i], strlen(t[i]), &n, NULL) == -EINVAL);

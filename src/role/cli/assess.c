@@ -1,5 +1,5 @@
-/* `belljar assess`: the three questions for a setup that exists already; see model/assess.h. Reads one file, or standard
- * input, and nothing else. */
+/* `belljar assess`: the three questions for a setup that exists already; see model/assess.h. Reads one file, or
+ * standard input, and nothing else. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -38,7 +38,8 @@ static int assess_file(const char *path, const struct assess_options *o, struct 
         bool input = streq(path, "-");
         size_t len = 0;
 
-        int r = input ? fd_read_all(STDIN_FILENO, ASSESS_INPUT_MAX, &text, &len) : file_read(AT_FDCWD, path, ASSESS_INPUT_MAX, &text, &len);
+        int r = input ? fd_read_all(STDIN_FILENO, ASSESS_INPUT_MAX, &text, &len)
+                      : file_read(AT_FDCWD, path, ASSESS_INPUT_MAX, &text, &len);
         if (r == -EFBIG)
                 return error_set(e, EFBIG, "%s has more than the %u bytes that are read", path, ASSESS_INPUT_MAX);
         if (r < 0)
