@@ -849,6 +849,36 @@ static int command_hog(const char *what, const char *where) {
         return 0;
 }
 
+/* As a program of an image, under another name: says in the files named by planted/targets beside its own folder that it
+ * was run, under which name and with which ids. Nobody outside may ever do that. */
+static int planted(const char *name) {
+        char exe[4096], path[4200], line[512] = "", map[128] = "";
+        ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+        FILE *m = fopen("/proc/self/uid_map", "re");
+
+        if (m) {
+                (void)!fgets(map, sizeof(map), m);
+                fclose(m);
+        }
+        exe[n < 0 ? 0 : n] = 0;
+        for (char *slash; (slash = strrchr(exe, '/'));) {
+                *slash = 0;
+                snprintf(path, sizeof(path), "%s/planted/targets", exe);
+                FILE *f = fopen(path, "re");
+                while (f && fgets(line, sizeof(line), f)) {
+                        line[strcspn(line, "\n")] = 0;
+                        FILE *to = fopen(line, "ae");
+                        if (!to)
+                                continue;
+                        fprintf(to, "%s %s", name, map);
+                        fclose(to);
+                }
+                if (f)
+                        fclose(f);
+        }
+        return 0;
+}
+
 static int usage(void) {
         fprintf(stderr, "usage: probe kernel DIR [bare] | attack PID|child | pids | fds | terminal | tcp HOST PORT TEXT | udp "
                         "HOST PORT TEXT | unix PATH TEXT | abstract NAME TEXT | scan | ipc make|find TAG | hog KIND [WHERE] | "
@@ -857,8 +887,10 @@ static int usage(void) {
 }
 
 int main(int argc, char **argv) {
-        const char *c = argc > 1 ? argv[1] : "";
+        const char *c = argc > 1 ? argv[1] : "", *slash = strrchr(argv[0], '/'), *name = slash ? slash + 1 : argv[0];
 
+        if (strncmp(name, "probe", 5) != 0 && strcmp(name, "p") != 0)
+                return planted(name);
         if (strcmp(c, "kernel") == 0 && argc > 2) {
                 sockets();
                 namespaces();

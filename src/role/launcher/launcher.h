@@ -14,6 +14,8 @@ struct launcher {
         int root;     /* O_PATH of the new root */
         int scratch;  /* O_PATH of the writable tmpfs */
         unsigned n_scratch;
+        uint64_t *through; /* mount ids of what writes through to the host */
+        unsigned n_through;
 };
 
 /* Reports what failed ("text", newline, "fix") and ends. */
@@ -21,8 +23,10 @@ _noreturn_ _printf_(3, 4) void launcher_fail(const struct launch *l, int err, co
 
 /* Gives what was made at path to the owner of the view: the sandbox's user, an image's root. */
 void place_own(const struct launcher *x, int dirfd, const char *path);
-/* Attaches a detached mount at a target of the new root, which is made where it is missing. */
+/* Attaches a detached mount at a target of the new root, which is made where it is missing; on the host nothing is. */
 void place_attach(const struct launcher *x, int fd, const char *target, bool dir);
+/* Says that an attached mount is the host's own tree, writable. */
+void place_writes_through(struct launcher *x, int mount);
 /* Makes a directory, or a link, of the plan. */
 void place_dir(const struct launcher *x, const struct plan_op *op);
 void place_symlink(const struct launcher *x, const struct plan_op *op);

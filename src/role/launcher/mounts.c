@@ -90,6 +90,8 @@ static void do_bind(struct launcher *x, const struct plan_op *op, int tree) {
         if (!(op->flags & PLAN_DEVICE) && fstat(tree, &st) < 0)
                 launcher_fail(x->l, errno, "%s cannot be looked at", op->target);
         place_attach(x, tree, op->target, S_ISDIR(st.st_mode));
+        if (!(op->flags & (PLAN_DEVICE | PLAN_READONLY)))
+                place_writes_through(x, tree);
 }
 
 static void do_overlay(struct launcher *x, const struct plan_op *op, int tree, size_t i) {

@@ -4,15 +4,78 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+#ifndef __GLIBC__
+#include <linux/stat.h> /* struct statx; glibc has its own */
+#endif
 
 #include "base/fd.h"
 #include "role/launcher/launcher.h"
 #include "sys/beneath.h"
 #include "sys/mount.h"
 
-/* Makes the directories above path (relative to dirfd), and path itself when dir is set. What exists stays. */
-static int make_parents(int dirfd, const char *path, bool dir) {
+#ifndef STATX_MNT_ID
+#define STATX_MNT_ID 0x00001000u /* 5.8 */
+#endif
+
+static int mount_id(int fd, uint64_t *ret) {
+        struct statx sx;
+        if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &sx) < 0)
+                return -errno;
+        if (!(sx.stx_mask & STATX_MNT_ID))
+                return -ENOSYS;
+        *ret = sx.stx_mnt_id;
+        return 0;
+}
+
+void place_writes_through(struct launcher *x, int mount) {
+        int r = x->through || (x->through = calloc(x->plan->n_ops, sizeof(*x->through))) ? 0 : -ENOMEM;
+
+        if (r < 0 || (r = mount_id(mount, &x->through[x->n_through++])) < 0)
+                launcher_fail(x->l, r, "what writes through to the host cannot be told from the rest");
+}
+
+/* Nothing is made on the host as a mount point or a place to start in. -ENOENT where it would be. */
+static int may_make_in(const struct launcher *x, int parent) {
+        uint64_t id;
+        int r = x->n_through == 0 ? 0 : mount_id(parent, &id);
+
+        for (unsigned i = 0; r == 0 && i < x->n_through; i++)
+                if (x->through[i] == id)
+                        r = -ENOENT;
+        return r;
+}
+
+/* The same for the directory above a path of the new root. */
+static int may_make(const struct launcher *x, const char *path) {
+        char parent[4096];
+        const char *slash = strrchr(path, '/');
+        size_t n = slash ? (size_t)(slash - path) : 0;
+
+        if (x->n_through == 0 || n == 0)
+                return 0;
+        if (n >= sizeof(parent))
+                return -ENAMETOOLONG;
+        memcpy(parent, path, n);
+        parent[n] = 0;
+        _cleanup_fd_ int fd = openat(x->root, parent, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        return fd < 0 ? -errno : may_make_in(x, fd);
+}
+
+static int make_dir(const struct launcher *x, const char *path, mode_t mode) {
+        struct stat st;
+        int r;
+
+        if (x->n_through > 0 && fstatat(x->root, path, &st, AT_SYMLINK_NOFOLLOW) == 0)
+                return 0;
+        if ((r = may_make(x, path)) < 0)
+                return r;
+        return mkdirat(x->root, path, mode) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+/* Makes the directories above path in the new root, and path itself when dir is set. What exists stays. */
+static int make_parents(const struct launcher *x, const char *path, bool dir) {
         char p[4096];
         size_t n = strlen(path);
 
@@ -23,13 +86,12 @@ static int make_parents(int dirfd, const char *path, bool dir) {
                 if (*s != '/')
                         continue;
                 *s = 0;
-                if (mkdirat(dirfd, p, 0755) < 0 && errno != EEXIST)
-                        return -errno;
+                int r = make_dir(x, p, 0755);
+                if (r < 0)
+                        return r;
                 *s = '/';
         }
-        if (dir && mkdirat(dirfd, p, 0755) < 0 && errno != EEXIST)
-                return -errno;
-        return 0;
+        return dir ? make_dir(x, p, 0755) : 0;
 }
 
 void place_own(const struct launcher *x, int dirfd, const char *path) {
@@ -56,6 +118,8 @@ static int find_in_image(const struct launcher *x, const char *path, bool dir, i
                 int fd = beneath_open_in_root(x->root, p);
                 if (fd == -ENOENT) {
                         bool is_dir = slash || dir;
+                        if ((fd = may_make_in(x, parent)) < 0)
+                                return fd;
                         /* EEXIST: a link that leads nowhere. */
                         if ((is_dir ? mkdirat(parent, name, 0755) : mknodat(parent, name, S_IFREG | 0644, 0)) < 0)
                                 return -errno;
@@ -74,6 +138,13 @@ static int find_in_image(const struct launcher *x, const char *path, bool dir, i
         return parent;
 }
 
+_noreturn_ static void fail_to_place(const struct launcher *x, int r, const char *target, const char *where) {
+        if (r == -ENOENT && x->n_through > 0)
+                launcher_fail(x->l, r, "%s would have to be made on the host\nmake it there first, or choose another place", target);
+        launcher_fail(x->l, r, "%s cannot be put in %s%s", target, where,
+                      r == -ENOTDIR || r == -EEXIST || r == -ELOOP ? ": something else stands there" : "");
+}
+
 static void attach_in_image(const struct launcher *x, int fd, const char *target, bool dir) {
         _cleanup_fd_ int at = -EBADF;
         int r = find_in_image(x, target + 1, dir, &at);
@@ -81,8 +152,7 @@ static void attach_in_image(const struct launcher *x, int fd, const char *target
         if (r == 0)
                 r = mount_attach(fd, at, "");
         if (r < 0)
-                launcher_fail(x->l, r, "%s cannot be put in the image's root%s", target,
-                     r == -ENOTDIR || r == -EEXIST || r == -ELOOP ? ": something else stands there" : "");
+                fail_to_place(x, r, target, "the image's root");
 }
 
 /* Attaches at a target of the new root, which is made where it is missing. move_mount follows no link in the last part
@@ -94,18 +164,18 @@ void place_attach(const struct launcher *x, int fd, const char *target, bool dir
         }
         const char *rel = target[1] ? target + 1 : ".";
         /* Most targets are missing; one that cannot be made may be there. */
-        bool made = (dir ? mkdirat(x->root, rel, 0755) : mknodat(x->root, rel, S_IFREG | 0644, 0)) == 0;
+        bool made = x->n_through == 0 && (dir ? mkdirat(x->root, rel, 0755) : mknodat(x->root, rel, S_IFREG | 0644, 0)) == 0;
         int r = mount_attach(fd, x->root, rel);
 
         if (r == -ENOENT && !made) {
-                r = make_parents(x->root, rel, dir);
-                if (r == 0 && !dir && mknodat(x->root, rel, S_IFREG | 0644, 0) < 0)
+                r = make_parents(x, rel, dir);
+                if (r == 0 && !dir && (r = may_make(x, rel)) == 0 && mknodat(x->root, rel, S_IFREG | 0644, 0) < 0)
                         r = -errno;
                 if (r == 0)
                         r = mount_attach(fd, x->root, rel);
         }
         if (r < 0)
-                launcher_fail(x->l, r, "%s cannot be put in the sandbox's view", target);
+                fail_to_place(x, r, target, "the sandbox's view");
 }
 
 void place_dir(const struct launcher *x, const struct plan_op *op) {
@@ -114,12 +184,12 @@ void place_dir(const struct launcher *x, const struct plan_op *op) {
         if (x->plan->image) {
                 _cleanup_fd_ int fd = -EBADF;
                 if ((r = find_in_image(x, op->target + 1, true, &fd)) < 0)
-                        launcher_fail(x->l, r, "%s cannot be made in the image's root", op->target);
+                        fail_to_place(x, r, op->target, "the image's root");
                 return;
         }
-        r = make_parents(x->root, op->target + 1, false);
-        if (r == 0 && mkdirat(x->root, op->target + 1, op->mode) < 0 && errno != EEXIST)
-                r = -errno;
+        r = make_parents(x, op->target + 1, false);
+        if (r == 0)
+                r = make_dir(x, op->target + 1, op->mode);
         if (r < 0)
                 launcher_fail(x->l, r, "%s cannot be made", op->target);
         place_own(x, x->root, op->target + 1);
@@ -138,7 +208,7 @@ void place_symlink(const struct launcher *x, const struct plan_op *op) {
                         r = -errno;
         } else {
                 r = symlinkat(op->source, x->root, op->target + 1) < 0 ? -errno : 0;
-                if (r == -ENOENT && (r = make_parents(x->root, op->target + 1, false)) == 0)
+                if (r == -ENOENT && (r = make_parents(x, op->target + 1, false)) == 0)
                         r = symlinkat(op->source, x->root, op->target + 1) < 0 ? -errno : 0;
         }
         if (r < 0)
