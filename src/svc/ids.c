@@ -211,7 +211,7 @@ int ids_map_process(const struct ids *ids, pid_t pid, const char *uid_map, const
 
 pid_t ids_fork(const struct ids *ids, uint64_t flags, int *ret_pidfd, struct error *e) {
         char uid_map[128], gid_map[128], byte = 0;
-        int go[2], pidfd = -EBADF, r;
+        int go[2] = {-EBADF, -EBADF}, pidfd = -EBADF, r;
 
         ids_store_maps(ids, uid_map, gid_map);
         if (pipe2(go, O_CLOEXEC) < 0)
@@ -267,7 +267,7 @@ int ids_continue(struct error *e) {
 int ids_remove(int dirfd, const char *name, struct error *e) {
         struct error found = {};
         struct ids ids;
-        int pidfd, status;
+        int pidfd = -EBADF, status = 0;
 
         if (ids_find(&ids, &found) < 0 || ids.kind != IDS_SUBIDS)
                 return e && e->errnum ? -e->errnum : -EACCES;

@@ -321,8 +321,8 @@ static int import_oci(struct import *im, int dir, const char *ref, struct error 
         _cleanup_oci_manifest_ struct oci_manifest m = {};
         _cleanup_strlist_ struct strlist diff_ids = {};
         _cleanup_free_ char *text = NULL, *config = NULL;
-        struct oci_blob b;
-        size_t len;
+        struct oci_blob b = {};
+        size_t len = 0;
         int r;
 
         if ((r = find_manifest(dir, ref, &b, &im->found_name, e)) < 0 || (r = read_blob(dir, &b, &text, &len, e)) < 0 ||
@@ -333,7 +333,7 @@ static int import_oci(struct import *im, int dir, const char *ref, struct error 
                 return error_set(e, EBADMSG, "the image's manifest has %zu layers, its configuration %zu", m.n_layers, diff_ids.n);
         for (size_t i = 0; r == 0 && i < m.n_layers; i++) {
                 char path[96];
-                struct stat st;
+                struct stat st = {};
                 snprintf(path, sizeof(path), "blobs/sha256/%s", m.layers[i].hex);
                 _cleanup_fd_ int fd = open_member(dir, path, &st, e);
                 if (fd < 0)
@@ -479,7 +479,7 @@ static int open_source(const char *source, bool *ret_dir, char **ret_ref, struct
 
 /* A directory that holds the store would be copied into itself. */
 static int refuse_own(struct import *im, int fd, struct error *e) {
-        struct stat dir, at;
+        struct stat dir = {}, at = {};
         _cleanup_fd_ int up = openat(im->work.dir, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
         if (up < 0 || fstat(fd, &dir) < 0)

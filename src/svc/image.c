@@ -122,10 +122,10 @@ int image_open(int state_root, const char *name, struct image *ret, struct error
         if ((r = image_read(state_root, name, &i, e)) < 0 || (r = ids_find(&ids, e)) < 0)
                 return r;
         _cleanup_free_ char *now = image_ids_text(&ids);
-        i.locks = calloc(i.keys.n, sizeof(*i.locks));
+        i.locks = calloc(i.keys.n + 1, sizeof(*i.locks));
         if (!now || !i.locks)
                 return error_set(e, ENOMEM, "out of memory");
-        if (!streq(now, i.ids)) {
+        if (!i.ids || !streq(now, i.ids)) {
                 error_set(e, ESTALE, "the image %s is stored under other ids (%s) than the caller has now (%s)", i.name, i.ids, now);
                 return error_fix(e, "import it again");
         }
@@ -164,7 +164,7 @@ int image_list(int state_root, struct strlist *ret, struct error *e) {
                         *p = '/';
                 _cleanup_free_ char *whole = NULL;
                 /* Files that are being written begin with a dot, as no name does. */
-                if (name[0] != '.' && image_name(name, &whole, NULL) == 0 && streq(whole, name))
+                if (name[0] != '.' && image_name(name, &whole, NULL) == 0 && whole && streq(whole, name))
                         r = strlist_add(&l, name);
         }
         closedir(d);

@@ -12,7 +12,7 @@
 
 TEST(names) {
         static const char *const good[][2] = {
-                {"debian", "debian:latest"}, {"debian:12", "debian:12"}, {"docker.io/library/x:tag", "docker.io/library/x:tag"},
+                {"debian", "debian:latest"}, {"debian:12", "debian:12"}, {"registry.example/library/x:tag", "registry.example/library/x:tag"},
                 {"localhost:5000/a/b", "localhost:5000/a/b:latest"}, {"a__b/c-d.e:V1.0-rc_1", "a__b/c-d.e:V1.0-rc_1"}, {"x:_", "x:_"},
         };
         /* The grammar is test-image-name's; a "+" stands for a slash in the names of files. */

@@ -445,7 +445,7 @@ static int drain(struct tree *t) {
 
 int unpack_tree(const struct image_helper *h, struct image_report *report) {
         struct tree t = {.h = h, .counts = &report->counts, .e = &report->error, .parent_fd = -EBADF, .times = {.max = TIMES_MAX}};
-        struct archive *a;
+        struct archive *a = NULL;
         struct archive_entry *entry;
         int r, k = ARCHIVE_OK;
 

@@ -195,7 +195,7 @@ static int look_ahead(int fd, struct error *e) {
 }
 
 int unpack_decompress(const struct image_helper *h, struct image_report *report) {
-        struct archive *a;
+        struct archive *a = NULL;
         struct archive_entry *entry;
         const void *data;
         size_t n;
@@ -222,7 +222,7 @@ int unpack_decompress(const struct image_helper *h, struct image_report *report)
 }
 
 int unpack_look(const struct image_helper *h, struct image_report *report) {
-        struct archive *a;
+        struct archive *a = NULL;
         struct archive_entry *entry;
         int r = unpack_reader(h->in, false, &a, &report->error), k = ARCHIVE_OK;
 
