@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "svc/ids.h"
 #include "svc/state-internal.h"
 #include "svc/state-read.h"
 
@@ -167,6 +168,16 @@ int state_find(int root, const char *which, const char *cwd, bool any_cwd, struc
         return r < 0 ? error_errno(e, r, "the sandbox %s cannot be opened", found) : 0;
 }
 
+/* What a run on an image changed of the image's root, where its supervisor did not live to remove it. */
+static void remove_root(const struct state *s) {
+        int r = state_remove_root(s);
+
+        if (r != -EACCES && r != -EPERM)
+                return;
+        (void)!ids_remove(s->dir, "root", NULL);
+        (void)!ids_remove(s->dir, "root.work", NULL);
+}
+
 int state_reclaim(struct state *s) {
         _cleanup_free_ char *groups = NULL;
 
@@ -186,6 +197,7 @@ int state_reclaim(struct state *s) {
                 if (any && !left)
                         (void)!state_write_groups(s, "");
         }
+        remove_root(s);
         /* One that never began and changed nothing is no record of anything. */
         json_t *plan = NULL;
         if (state_read(s, "plan.json", &plan) < 0 && !state_changed(s) && !state_has_groups(s)) {

@@ -7,7 +7,7 @@
 Counted are processes (descendants of this one, which adopts what is orphaned; and with everywhere=True whatever is
 named belljar* on the host), namespaces held by them, mounts of the caller, control groups, unix sockets, SysV IPC,
 /dev/shm, locks, open files of this process, temporary files, /run/belljar, and the state directory by its own rules.
-Python's standard library only.
+Python's standard library only. With BELLJAR_TIER=container (tests/containment/image/store.py) every run is on an image.
 """
 import ctypes
 import fcntl
@@ -21,6 +21,10 @@ import subprocess
 import sys
 import tempfile
 import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "containment", "image"))
+import store  # noqa: E402
 
 SETTLE = 2.0            # seconds
 UNCHANGED_MAX = 24      # records of runs that changed nothing (src/svc/state.c)
@@ -233,11 +237,18 @@ class Place:
         self.belljar = find_belljar()
         self.env = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "USER", "LOGNAME", "LANG")}
         self.env.update(XDG_STATE_HOME=str(self.state), TMPDIR=str(self.tmp), FAULT_PLACE=str(self.dir))
+        self.options = []   # of every run
+        if store.CONTAINER:
+            self.options = ["--image", store.IMAGE]
+            store.link(store.find(self.belljar, str(self.dir)), self.state)
+
+    def argv(self, command, *args):
+        return [self.belljar, command, *(self.options if command == "run" else []), *map(str, args)]
 
     def start(self, *args, **more):
         more = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True,
                 "cwd": self.work, "env": self.env, "errors": "replace"} | more
-        p = subprocess.Popen([self.belljar, *map(str, args)], **more)
+        p = subprocess.Popen(self.argv(*args), **more)
         Place.running.add(p)
         return p
 
@@ -280,7 +291,7 @@ class Place:
         top = self.state / "belljar"
         if not top.is_dir():
             return wrong
-        wrong += [f"unknown in the state directory: {d.name}" for d in top.iterdir() if d.name not in ("sandboxes", "unchanged")]
+        wrong += [f"unknown in the state directory: {d.name}" for d in top.iterdir() if d.name not in ("sandboxes", "unchanged", "images")]
         if len(self.records("unchanged")) > UNCHANGED_MAX:
             wrong.append(f"{len(self.records('unchanged'))} records of unchanged runs")
         for d in self.records():
@@ -334,6 +345,7 @@ class Place:
         return []
 
     def close(self):
+        subprocess.run([*store.AS_OWNER, "rm", "-rf", self.state], check=False, stderr=subprocess.DEVNULL)
         for d, dirs, _ in os.walk(self.dir):
             for name in dirs:
                 try:
@@ -384,6 +396,15 @@ def locks_beneath(place):
     return found
 
 
+def ranges_now():
+    """How many ranges of ids are taken (src/svc/plan-ids.c), by whomever."""
+    try:
+        inode = os.stat("/run/belljar/ids").st_ino
+    except OSError:
+        return 0
+    return sum(f":{inode} " in line for line in lines_of("/proc/locks"))
+
+
 def mounts_now(place):
     """All, by root in a mount namespace of its own; by a user those that can be ours, beside others' on this host."""
     mounts = {line.split(" ", 3)[3] for line in lines_of("/proc/self/mountinfo")}
@@ -414,6 +435,7 @@ class Census:
             "beside the state": {p.name for p in self.place.dir.iterdir()},
             "open files": {f"{fd}" for fd in os.listdir("/proc/self/fd")},
             "locks": locks_beneath(self.place),
+            "ranges of ids": set(range(ranges_now())),
             "/run/belljar": {p for p in named("/run/belljar", "") if p != "/run/belljar/ids"},
         }
         if self.everywhere:

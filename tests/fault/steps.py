@@ -22,7 +22,7 @@ import time
 libc = ctypes.CDLL(None, use_errno=True)
 libc.ptrace.restype = ctypes.c_long
 libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
-CONT, PEEKUSER, POKEUSER, SYSCALL, GETEVENTMSG, SEIZE, LISTEN = 7, 3, 6, 24, 0x4201, 0x4206, 0x4208
+CONT, PEEKUSER, POKEUSER, DETACH, SYSCALL, GETEVENTMSG, SEIZE, LISTEN = 7, 3, 6, 17, 24, 0x4201, 0x4206, 0x4208
 TRACESYSGOOD, TRACEFORK, TRACEVFORK, TRACECLONE, TRACEEXEC = 1, 2, 4, 8, 16
 EVENT_FORK, EVENT_VFORK, EVENT_CLONE, EVENT_EXEC, EVENT_STOP = 1, 2, 3, 4, 128
 WALL = 0x40000000
@@ -79,12 +79,13 @@ def pid_namespace(pid):
 
 class Steps:
     def __init__(self, argv, env, cwd, at=None, do=None, out=None, err=None, limit=20.0, count=False,
-                 before_exec=False, when=None, at_exec=None):
+                 before_exec=False, when=None, at_exec=None, spare=()):
         self.argv, self.env, self.cwd, self.at, self.do, self.limit = argv, env, cwd, at, do, limit
         self.out, self.err = out, err
         self.count = count
         self.when = when                # (number, first argument) -> bool: else the next call that is so
         self.at_exec = at_exec          # called once the payload has become the command, which waits meanwhile
+        self.spare = set(spare)         # roles that are let go of at once: newuidmap has no rights under a tracer
         self.before_exec = before_exec  # the payload is stepped until it becomes the command
         self.roles, self.parents, self.alive, self.inside = {}, {}, set(), {}
         self.counts, self.status, self.done_at, self.failing, self.syscall = {}, None, None, None, None
@@ -144,6 +145,13 @@ class Steps:
         self.parents[child] = parent
         self.alive.add(child)
 
+    def let_go(self, pid):
+        if self.roles.get(pid) not in self.spare or pid not in self.alive:
+            return False
+        self.alive.discard(pid)
+        ptrace(DETACH, pid)
+        return True
+
     def resume(self, pid, sig=0):
         if pid == self.held:
             return
@@ -184,7 +192,7 @@ class Steps:
             self.born(child.value, pid)
             if child.value in self.early:
                 self.early.discard(child.value)
-                self.resume(child.value)
+                self.let_go(child.value) or self.resume(child.value)
             self.resume(pid)
         elif event == EVENT_EXEC:
             self.started = True
@@ -200,7 +208,7 @@ class Steps:
         elif event == EVENT_STOP:
             if sig in (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
                 ptrace(LISTEN, pid)
-            else:
+            elif not self.let_go(pid):
                 self.resume(pid)
         elif sig == signal.SIGTRAP | 0x80:
             self.on_syscall(pid)
