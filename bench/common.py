@@ -4,7 +4,8 @@ root calls, other sandboxes' command lines with the same view of the host, and t
 Figures are ratios taken side by side in one run: the kinds take turns (round robin, in an order that changes), so that
 a noisy machine treats all of them alike.
 """
-import ctypes, glob, json, os, platform, pwd, random, resource, shutil, statistics, subprocess, sys, tempfile, time
+import ctypes, glob, json, os, platform, pwd, random, resource, shlex, shutil, stat, statistics, subprocess, sys
+import tempfile, time
 
 USER, MADE_HERE = "belljar-bench", "for bench/ only"
 
@@ -121,25 +122,63 @@ def bwrap_argv(plan, command):
     return argv + ["--chdir", plan["cwd"], *command]
 
 
-def runc_argv(scratch, rootless):
-    """runc with the smallest bundle there is: a static busybox alone."""
-    busybox = shutil.which("busybox")
-    if not shutil.which("runc") or not busybox:
-        return None
-    bundle = f"{scratch}/bundle"
-    if not os.path.isdir(bundle):
-        os.makedirs(f"{bundle}/rootfs/bin")
-        shutil.copy(busybox, f"{bundle}/rootfs/bin/busybox")
-        os.symlink("busybox", f"{bundle}/rootfs/bin/true")
-        subprocess.run(["runc", "spec"] + (["--rootless"] if rootless else []), cwd=bundle, check=True)
-        with open(f"{bundle}/config.json") as f:
+def busybox_rootfs(scratch):
+    """The smallest root there is: a static busybox alone. None where it is not installed."""
+    busybox, root = shutil.which("busybox"), f"{scratch}/busybox-rootfs"
+    if busybox and not os.path.isdir(root):
+        os.makedirs(f"{root}/bin")
+        shutil.copy(busybox, f"{root}/bin/busybox")
+        os.symlink("busybox", f"{root}/bin/true")
+    return root if busybox else None
+
+
+def bundle(name, scratch, rootfs, rootless):
+    """What runc and runsc start: the rootfs as it lies there, without a layer for changes."""
+    place = f"{scratch}/bundle-{name}"
+    if not os.path.isdir(place):
+        os.makedirs(place)
+        subprocess.run(["runc", "spec"] + (["--rootless"] if rootless else []), cwd=place, check=True)
+        with open(f"{place}/config.json") as f:
             spec = json.load(f)
         spec["process"].update(terminal=False, args=["/bin/true"])
+        spec["root"].update(path=rootfs)
         if rootless:  # no cgroup is delegated
             spec["mounts"] = [m for m in spec["mounts"] if m["type"] != "cgroup"]
-        with open(f"{bundle}/config.json", "w") as f:
+        with open(f"{place}/config.json", "w") as f:
             json.dump(spec, f)
-    return ["runc", "--root", f"{scratch}/runc", "run", "--bundle", bundle, "@id@"]
+    return place
+
+
+def runc_argv(scratch, rootless, rootfs=None):
+    rootfs = rootfs or busybox_rootfs(scratch)
+    if not shutil.which("runc") or not rootfs:
+        return None
+    return ["runc", "--root", f"{scratch}/runc", "run", "--bundle", bundle("runc", scratch, rootfs, rootless), "@id@"]
+
+
+def runsc_argv(scratch, rootless, rootfs):
+    """With its default platform (ptrace where it is old); without a network, which an ordinary user could not have."""
+    if not shutil.which("runsc") or not shutil.which("runc"):
+        return None
+    return ["runsc", "--root", f"{scratch}/runsc", *(["--rootless"] if rootless else []), "--ignore-cgroups",
+            "--network=none",
+            "run", "--bundle", bundle("runsc", scratch, rootfs, False), "@id@"]
+
+
+def podman_argv(scratch, rootfs):
+    """With a layer for changes, and the first runtime that works here: crun refuses hosts with cgroups v1 and v2."""
+    if not shutil.which("podman"):
+        return None
+    for runtime in ("crun", "runc"):
+        # The limits are those that nobody needs a right for.
+        argv = ["podman", "--root", f"{scratch}/podman", "--runroot", f"{scratch}/podman-run", "--cgroup-manager",
+                "cgroupfs", "--runtime",
+                runtime, "run", "--rm", "--network", "none", "--log-driver", "none", "--ulimit", "nofile=1024:1024",
+                "--ulimit", "nproc=1000:1000",
+                "--rootfs", f"{rootfs}:O", "/bin/true"]
+        if shutil.which(runtime) and not works(argv, "."):
+            break
+    return argv
 
 
 def works(argv, cwd):
@@ -223,3 +262,123 @@ def quantile(values, q):
 
 def median(values):
     return statistics.median(values)
+
+
+def with_hyperfine(kinds, runs, base):
+    """The same by hyperfine, one block a kind: on a noisy machine less even than taking turns. Ratios to `base`."""
+    if not shutil.which("hyperfine"):
+        print("\nhyperfine: not installed")
+        return
+    argv = ["hyperfine", "-N", "--style", "none", "--warmup", "5", "--runs", str(runs), "--export-json",
+            "hyperfine.json"]
+    for name, words in kinds.items():
+        line = shlex.join(words)
+        if "@id@" in line:  # a new name for each run costs a shell, about 0.5 ms
+            line = shlex.join(["sh", "-c", "exec " + line.replace("@id@", "h$$")])
+        argv += ["--command-name", name, line]
+    r = subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd="..")
+    if r.returncode:
+        print(f"\nhyperfine: {r.stderr.strip()}")
+        return
+    with open("../hyperfine.json") as f:
+        found = {x["command"]: x for x in json.load(f)["results"]}
+    print(f"\nby hyperfine, {runs} runs each, one block after the other")
+    for name, x in found.items():
+        ratio = x["median"] / found[base]["median"] if base in found else float("nan")
+        print(f"{name:<12}{x['median'] * 1000:>7.2f} ms{x['min'] * 1000:>7.2f} ms{'':>10}{ratio:>10.2f}")
+
+
+def table(times, used, why, base):
+    """Medians and ratios to `base`; times and used as round_robin gives them."""
+    first = times.get(base)
+    head = "".join(f"{x:>10}" for x in ("median", "min", "p90", f"/ {base}", "min/min", "paired", "CPU"))
+    print(f"{'':<12}{head}{'/ ' + base:>9}")
+    for name, t in times.items():
+        line = f"{name:<12}" + "".join(f"{x * 1000:>7.2f} ms" for x in (median(t), min(t), quantile(t, 0.9)))
+        if first:
+            paired = median([a / b for a, b in zip(t, first)])
+            line += f"{median(t) / median(first):>10.2f}{min(t) / min(first):>10.2f}{paired:>10.2f}"
+        line += f"{median(used[name]) * 1000:>7.2f} ms"
+        if first:
+            line += f"{median(used[name]) / median(used[base]):>9.2f}"
+        print(line)
+    for name, reason in why.items():
+        print(f"{name:<12}not measured: {reason}")
+
+
+def usable(kinds):
+    """(kinds that work here, name -> why of the others)."""
+    why = {}
+    for name, argv in kinds.items():
+        if not argv or not shutil.which(argv[0]):
+            why[name] = "not installed (tools/deps bench)"
+        else:
+            why[name] = works(argv, ".")
+    return {k: v for k, v in kinds.items() if not why[k]}, {k: v for k, v in why.items() if v}
+
+
+def image(args):
+    """Unpacks the tar for the others, as the user's own files, and imports it for Belljar: (root file system, Belljar's
+    tree of it, what it is)."""
+    tests = (os.environ.get("BELLJAR_TEST_CACHE") or "/var/cache/belljar-tests") + "/images/debian.tar.xz"
+    source, what = args.image, f"{args.image}"
+    if not source and os.path.exists(tests):
+        source, what = tests, "the tests' Debian"
+    rootfs = f"{args.scratch}/rootfs"
+    if source:
+        os.mkdir(rootfs)
+        subprocess.run(["tar", "-C", rootfs, "--no-same-owner", "--exclude=./dev/*", "-xf", source], check=True)
+    else:
+        source = rootfs = busybox_rootfs(args.scratch)
+        what = "a static busybox"
+        if not rootfs:
+            die("busybox is not installed", "tools/deps bench")
+    os.makedirs(f"{rootfs}/dev", exist_ok=True)
+    belljar = f"{args.scratch}/belljar"
+    r = subprocess.run([belljar, "image", "import", "-q", "--name", "bench", source], capture_output=True, text=True)
+    if r.returncode:
+        die(f"belljar image import: {r.stderr.strip()}")
+    layers = glob.glob(f"{os.environ['XDG_STATE_HOME']}/belljar/images/layers/*/tree")
+    return rootfs, layers[0], what
+
+
+def regular_files(tree):
+    found = []
+    for folder, _, names in os.walk(tree):
+        for name in names:
+            path = os.path.join(folder, name)
+            if stat.S_ISREG(os.lstat(path).st_mode) and os.access(path, os.R_OK):
+                found.append(path)
+    return found
+
+
+def write_back(path):
+    """A page that is not written yet cannot be dropped."""
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    os.fdatasync(fd)
+    os.close(fd)
+
+
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
+
+
+def resident(files):
+    """Bytes of the files that are in the page cache (mincore(2), which tells the owner of a file only)."""
+    total, page = 0, os.sysconf("SC_PAGESIZE")
+    for path in files:
+        st = os.stat(path)
+        if st.st_size == 0 or os.geteuid() not in (0, st.st_uid):
+            continue
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        at = libc.mmap(None, st.st_size, 1, 1, fd, 0)  # PROT_READ, MAP_SHARED: mapped, not read
+        os.close(fd)
+        pages = (st.st_size + page - 1) // page
+        found = ctypes.create_string_buffer(pages)
+        if libc.mincore(at, st.st_size, found) == 0:
+            total += sum(b & 1 for b in found.raw) * page
+        libc.munmap(at, st.st_size)
+    return total
