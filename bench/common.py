@@ -270,13 +270,13 @@ def with_hyperfine(kinds, runs, base):
         print("\nhyperfine: not installed")
         return
     argv = ["hyperfine", "-N", "--style", "none", "--warmup", "5", "--runs", str(runs), "--export-json",
-            "hyperfine.json"]
+            "../hyperfine.json"]
     for name, words in kinds.items():
         line = shlex.join(words)
         if "@id@" in line:  # a new name for each run costs a shell, about 0.5 ms
             line = shlex.join(["sh", "-c", "exec " + line.replace("@id@", "h$$")])
         argv += ["--command-name", name, line]
-    r = subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd="..")
+    r = subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     if r.returncode:
         print(f"\nhyperfine: {r.stderr.strip()}")
         return
