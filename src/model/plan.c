@@ -200,13 +200,6 @@ char *plan_format(const struct plan *p) {
         return strbuf_take(&b);
 }
 
-static void json_list(struct json *j, const char *key, const struct strlist *l) {
-        json_begin(j, key, '[');
-        for (size_t i = 0; i < l->n; i++)
-                json_str(j, NULL, l->items[i]);
-        json_end(j, ']');
-}
-
 void plan_json(const struct plan *p, bool full, struct json *j) {
         struct named_limit limits[7];
         size_t n = list_limits(p, limits);

@@ -98,13 +98,6 @@ char *policy_text(const struct policy *p) {
         return strbuf_take(&b);
 }
 
-static void json_list(struct json *j, const char *key, const struct strlist *l) {
-        json_begin(j, key, '[');
-        for (size_t i = 0; i < l->n; i++)
-                json_str(j, NULL, l->items[i]);
-        json_end(j, ']');
-}
-
 static void json_files(struct json *j, const struct policy *p) {
         json_begin(j, "files", '{');
         json_begin(j, "workspace", '{');

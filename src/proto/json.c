@@ -98,3 +98,10 @@ void json_bool(struct json *j, const char *key, bool value) {
         item(j, key);
         strbuf_puts(&j->text, value ? "true" : "false");
 }
+
+void json_list(struct json *j, const char *key, const struct strlist *l) {
+        json_begin(j, key, '[');
+        for (size_t i = 0; i < l->n; i++)
+                json_str(j, NULL, l->items[i]);
+        json_end(j, ']');
+}

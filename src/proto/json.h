@@ -23,3 +23,4 @@ void json_str(struct json *j, const char *key, const char *value);
 void json_hex_if_needed(struct json *j, const char *key, const char *value);
 void json_num(struct json *j, const char *key, long long value);
 void json_bool(struct json *j, const char *key, bool value);
+void json_list(struct json *j, const char *key, const struct strlist *l); /* an array of strings */

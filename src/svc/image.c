@@ -145,8 +145,6 @@ int image_open(int state_root, const char *name, struct image *ret, struct error
         return 0;
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
-
 int image_list(int state_root, struct strlist *ret, struct error *e) {
         _cleanup_strlist_ struct strlist l = {};
         int fd = openat(state_root, "images/refs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW), r = 0;
@@ -170,8 +168,7 @@ int image_list(int state_root, struct strlist *ret, struct error *e) {
         closedir(d);
         if (r < 0)
                 return error_errno(e, r, "the images cannot be listed");
-        if (l.n > 1)
-                qsort(l.items, l.n, sizeof(*l.items), by_name);
+        strlist_sort(&l);
         *ret = l;
         l = (struct strlist){};
         return 0;

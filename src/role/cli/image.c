@@ -81,13 +81,6 @@ static int do_import(int root, const char *source, const struct image_options *o
         return 0;
 }
 
-static void json_list(struct json *j, const char *key, const struct strlist *l) {
-        json_begin(j, key, '[');
-        for (size_t i = 0; i < l->n; i++)
-                json_str(j, NULL, l->items[i]);
-        json_end(j, ']');
-}
-
 static void json_image(struct json *j, const struct image *i) {
         json_str(j, "name", i->name);
         json_str(j, "digest", i->digest);

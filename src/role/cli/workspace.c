@@ -19,19 +19,15 @@ static int list(int root, bool as_json, struct error *e) {
 
         if (r < 0)
                 return r;
-        if (as_json)
-                json_begin(&j, NULL, '[');
-        for (size_t i = 0; i < names.n; i++) {
-                _cleanup_free_ char *shown = str_visible_dup(names.items[i]);
-                if (as_json)
-                        json_str(&j, NULL, names.items[i]);
-                else
-                        printf("%s\n", shown ? shown : "?");
-        }
         if (as_json) {
-                json_end(&j, ']');
+                json_list(&j, NULL, &names);
                 _cleanup_free_ char *text = strbuf_take(&j.text);
                 printf("%s", text ? text : "");
+                return 0;
+        }
+        for (size_t i = 0; i < names.n; i++) {
+                _cleanup_free_ char *shown = str_visible_dup(names.items[i]);
+                printf("%s\n", shown ? shown : "?");
         }
         return 0;
 }

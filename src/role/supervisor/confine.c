@@ -1,11 +1,8 @@
 /* The supervisor's own cage, see confine.h. A supervisor that is taken over (its inputs are messages of fixed size and the
  * names in /proc) can end its own sandbox and lie about it, and write in the state directory; no more. */
 #include <linux/capability.h>
-#include <linux/seccomp.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/use.h"
@@ -15,6 +12,7 @@
 #include "sys/cgroup.h"
 #include "sys/landlock.h"
 #include "sys/process.h"
+#include "sys/seccomp.h"
 
 /* The group is written to by its own files and removed from its parent. */
 static int allow_cgroup(int ruleset, int abi, const char *path) {
@@ -59,13 +57,8 @@ int supervisor_confine(const struct supervise *s, struct error *e) {
                 r = confine_files(s);
         if (r < 0)
                 return error_errno(e, r, "the supervisor cannot confine itself");
-#if !defined(__SANITIZE_ADDRESS__) /* the sanitizer's own calls are on no list */
-        struct sock_fprog prog = {
-                .len = sizeof(seccomp_supervisor) / sizeof(seccomp_supervisor[0]),
-                .filter = (struct sock_filter *)(uintptr_t)seccomp_supervisor,
-        };
-        if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0)
-                return error_errno(e, errno, "the supervisor cannot confine itself");
-#endif
+        r = seccomp_load(seccomp_supervisor, ELEMENTSOF(seccomp_supervisor));
+        if (r < 0)
+                return error_errno(e, r, "the supervisor cannot confine itself");
         return 0;
 }

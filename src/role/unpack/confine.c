@@ -2,12 +2,10 @@
  * system becomes the one directory that the helper works in, and what is not needed is given up. A helper that is taken
  * over can put what it likes in its own tree, or report lies about it. */
 #include <linux/capability.h>
-#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -15,6 +13,7 @@
 #include "role/unpack/unpack.h"
 #include "sys/mount.h"
 #include "sys/process.h"
+#include "sys/seccomp.h"
 
 #define MEMORY_MAX (768u << 20) /* bytes: xz -9 takes 65 MiB, zstd --long=31 2 GiB, which is refused */
 #define DESCRIPTORS_MAX (UNPACK_DEPTH_MAX + 32u) /* JOB_PACK has one open a level */
@@ -73,13 +72,8 @@ int unpack_confine(const struct image_helper *h, struct error *e) {
                 return error_errno(e, r, "the helper of an import cannot confine itself");
         (void)signal(SIGXFSZ, SIG_IGN); /* a file beyond its limit is an error like others */
         (void)signal(SIGPIPE, SIG_IGN);
-#if !defined(__SANITIZE_ADDRESS__) /* the sanitizer's own calls are on no list */
-        struct sock_fprog prog = {
-                .len = sizeof(seccomp_unpack) / sizeof(seccomp_unpack[0]),
-                .filter = (struct sock_filter *)(uintptr_t)seccomp_unpack,
-        };
-        if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0)
-                return error_errno(e, errno, "the helper of an import cannot confine itself");
-#endif
+        r = seccomp_load(seccomp_unpack, ELEMENTSOF(seccomp_unpack));
+        if (r < 0)
+                return error_errno(e, r, "the helper of an import cannot confine itself");
         return 0;
 }

@@ -170,8 +170,6 @@ static int pack_link(struct pack *p, int dir, const char *name, const char *path
         return put_entry(p, path, '2', st, target, -1);
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
-
 static int read_names(struct pack *p, int fd, const char *path, struct strlist *names) {
         _Alignas(8) char buffer[32768];
         long n;
@@ -189,8 +187,7 @@ static int read_names(struct pack *p, int fd, const char *path, struct strlist *
                 }
         if (n < 0)
                 return failed(p, -errno, path);
-        if (names->n > 1)
-                qsort(names->items, names->n, sizeof(*names->items), by_name);
+        strlist_sort(names);
         return 0;
 }
 
