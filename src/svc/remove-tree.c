@@ -21,14 +21,6 @@ enum {
         PASSES_MAX = 4,  /* rereads of a directory that is not empty although nothing failed in it */
 };
 
-struct dirent64_raw { /* getdents64(2) */
-        uint64_t d_ino;
-        int64_t d_off;
-        unsigned short d_reclen;
-        unsigned char d_type;
-        char d_name[];
-};
-
 struct level {
         char *name;
         int fd; /* -1: closed to save fds */

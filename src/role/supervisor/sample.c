@@ -1,10 +1,8 @@
 /* What no kernel mechanism of this host bounds, looked at now and then: memory, disk, idleness. */
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,11 +10,14 @@
 #include "base/fd.h"
 #include "role/supervisor/supervisor.h"
 #include "svc/state.h"
+#include "svc/tree-size.h"
 #include "sys/process.h"
 
 #define TICK_FIRST_MS 50u
 #define TICK_MAX_MS 250u
 #define DISK_WALK_MS 500u
+/* A sandbox that moves directories about while they are counted is given so many tries. */
+#define DISK_TRIES 4u
 /* Where no cgroup bounds the sandbox's memory: the host's last reserve, below which the sandbox ends. */
 #define HOST_RESERVE (192ull << 20)
 
@@ -29,13 +30,10 @@ static uint64_t host_memory_field(const char *name, uint64_t missing) {
         return p ? strtoull(p + strlen(name), NULL, 10) * 1024 : missing;
 }
 
-static uint64_t walked; /* nftw(3) has no argument for its caller's own */
-
-static int add_blocks(const char *path, const struct stat *st, int type, struct FTW *at) {
-        if (type != FTW_NS)
-                walked += (uint64_t)st->st_blocks * 512 + 256; /* and what a name costs */
-        return 0;
-}
+struct walked {
+        uint64_t bytes;
+        int err; /* what could not be counted, and why; 0 */
+};
 
 /* How much the upper layer holds, counted by a child of its own: a tree of hostile shape may take long. A limit that
  * cannot be watched ends the run. */
@@ -48,11 +46,11 @@ static void start_disk_walk(struct supervisor *x) {
                 if (getppid() != self)
                         _exit(1);
                 supervisor_own(x);
-                (void)nftw("upper", add_blocks, 64, FTW_PHYS | FTW_MOUNT);
-                if (x->plan->image)
-                        (void)nftw("root", add_blocks, 64, FTW_PHYS | FTW_MOUNT);
-                uint64_t bytes = walked;
-                (void)!write(p[1], &bytes, sizeof(bytes));
+                struct walked w = {};
+                w.err = tree_size(x->s->state->dir, "upper", &w.bytes);
+                int r = x->plan->image ? tree_size(x->s->state->dir, "root", &w.bytes) : 0;
+                w.err = w.err < 0 ? w.err : r;
+                (void)!write(p[1], &w, sizeof(w));
                 _exit(0);
         }
         fd_close(p[1]);
@@ -67,20 +65,22 @@ static void start_disk_walk(struct supervisor *x) {
 }
 
 void sample_on_disk_walk(struct supervisor *x) {
-        uint64_t bytes;
-        ssize_t n = read(x->disk_pipe, &bytes, sizeof(bytes));
+        struct walked w = {};
+        ssize_t n = read(x->disk_pipe, &w, sizeof(w));
 
         fd_close(TAKE_FD(x->disk_pipe));
         while (waitpid(-1, NULL, WNOHANG) > 0)
                 ; /* the walker; init is waited for by its pidfd */
-        if (n != sizeof(bytes))
+        if (n != sizeof(w))
                 return;
-        x->disk_used_at_walk = bytes;
+        x->disk_used_at_walk = w.bytes;
         x->disk_walk_ms = supervisor_now() - x->disk_walk_at;
-        if (bytes > x->plan->limits.want.disk.value) {
+        x->disk_failed = w.err < 0 ? x->disk_failed + 1 : 0;
+        if (w.bytes > x->plan->limits.want.disk.value || x->disk_failed >= DISK_TRIES) {
                 supervisor_end(x, END_DISK, 0);
                 supervisor_kill(x);
-        }
+        } else if (x->disk_failed)
+                x->disk_unseen = true; /* counted again soon */
 }
 
 /* The free space of the file system is cheap to ask for: when it fell by as much as the sandbox has left of its limit,

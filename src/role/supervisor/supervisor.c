@@ -149,11 +149,15 @@ static int start(struct supervisor *x, struct error *e) {
                 if ((r = trees_map(x, e)) < 0)
                         return r;
         }
-        if (p->ids.subids) {
-                const struct ids ids = {.kind = IDS_SUBIDS};
+        /* With one id, for the walk over its files: directories whose permissions the command took away are closed to the
+         * supervisor, too. A launcher that is gone already says why itself. */
+        if (p->ids.subids || (p->ids.single && p->limits.disk == MEANS_SAMPLING)) {
                 char path[48];
                 snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
                 x->userns = open(path, O_RDONLY | O_CLOEXEC);
+        }
+        if (p->ids.subids) {
+                const struct ids ids = {.kind = IDS_SUBIDS};
                 if (x->userns < 0)
                         return error_errno(e, errno, "the sandbox's user namespace cannot be opened");
                 if ((r = ids_map_process(&ids, pid, p->ids.outer_uid_map, p->ids.outer_gid_map, e)) < 0)

@@ -25,8 +25,9 @@ struct supervisor {
         /* disk */
         uint64_t disk_free_at_walk, disk_used_at_walk, disk_walk_at, disk_walk_ms;
         bool disk_unseen; /* it was busy since the last walk */
+        unsigned disk_failed; /* walks one after the other that could not count everything */
         int disk_pipe;
-        int userns; /* the outer one, where files of other ids than the supervisor's can lie in its directory; else -1 */
+        int userns; /* the outer one, where files that the supervisor may not look at can lie in its directory; else -1 */
         /* trees.c: the maps of owners, and which one each operation's tree has */
         struct owner_map *maps;
         size_t n_maps, *map_of;
