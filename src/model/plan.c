@@ -165,6 +165,10 @@ char *plan_format(const struct plan *p) {
                 strbuf_printf(&b, ", with %zu more groups", p->ids.n_groups - 1);
         strbuf_puts(&b, "\n");
         strbuf_puts(&b, "network    none\n");
+        for (size_t i = 0; i < p->notes.n; i++) {
+                _cleanup_free_ char *v = str_visible_dup(p->notes.items[i]);
+                strbuf_printf(&b, "note       %s\n", v ? v : "?");
+        }
         for (size_t i = 0; i < n; i++) {
                 char v[40];
                 if (limits[i].unit == SIZE)

@@ -138,13 +138,20 @@ void ids_store_maps(const struct ids *ids, char uid_map[128], char gid_map[128])
         store_map(ids, ids->gid, ids->subgid, gid_map);
 }
 
-/* newuidmap PID INSIDE OUTSIDE COUNT...; what it has to say is the error's reason. */
-static int run_tool(const char *name, pid_t pid, const char *map, struct error *e) {
+/* newuidmap(1) or newgidmap(1) at work. */
+struct tool {
+        const char *name;
+        pid_t pid;
+        int out; /* what it has to say */
+};
+
+/* newuidmap PID INSIDE OUTSIDE COUNT... */
+static int tool_start(struct tool *t, const char *name, pid_t pid, const char *map, struct error *e) {
         enum { WORDS_MAX = 3 * 16 };
-        char path[64], number[16], said[256] = "";
+        char path[64], number[16];
         char *argv[2 + WORDS_MAX + 1], *save = NULL;
-        int out[2], status = 0;
-        size_t n = 0, have = 0;
+        int out[2];
+        size_t n = 0;
 
         if (!find_tool(name, path, sizeof(path)))
                 return error_set(e, ENOENT, "%s is not installed, or not set-uid root", name);
@@ -178,20 +185,30 @@ static int run_tool(const char *name, pid_t pid, const char *map, struct error *
                 close(out[0]);
                 return error_errno(e, errno, "%s cannot be started", name);
         }
-        for (ssize_t r; have < sizeof(said) - 1 && (r = read(out[0], said + have, sizeof(said) - 1 - have)) != 0;) {
+        *t = (struct tool){.name = name, .pid = child, .out = out[0]};
+        return 0;
+}
+
+/* What it has said is the error's reason. */
+static int tool_finish(struct tool *t, struct error *e) {
+        char said[256] = "";
+        size_t have = 0;
+        int status = 0;
+
+        for (ssize_t r; have < sizeof(said) - 1 && (r = read(t->out, said + have, sizeof(said) - 1 - have)) != 0;) {
                 if (r > 0)
                         have += (size_t)r;
                 else if (errno != EINTR)
                         break;
         }
-        close(out[0]);
+        close(t->out);
         said[have] = 0;
         said[strcspn(said, "\n")] = 0;
-        while (waitpid(child, &status, 0) < 0)
+        while (waitpid(t->pid, &status, 0) < 0)
                 if (errno != EINTR)
-                        return error_errno(e, errno, "%s cannot be waited for", name);
+                        return error_errno(e, errno, "%s cannot be waited for", t->name);
         if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-                error_set(e, EPERM, "%s refused to map the caller's ids: %s", name, said[0] ? said : "no reason given");
+                error_set(e, EPERM, "%s refused to map the caller's ids: %s", t->name, said[0] ? said : "no reason given");
                 return error_fix(e, "compare /etc/subuid and /etc/subgid with usermod --add-subuids and --add-subgids");
         }
         return 0;
@@ -204,9 +221,17 @@ int ids_map_process(const struct ids *ids, pid_t pid, const char *uid_map, const
                 r = process_map_ids(pid, uid_map, gid_map, ids->kind == IDS_ONE);
                 return r < 0 ? error_errno(e, r, "the ids of a user namespace cannot be mapped") : 0;
         }
-        if ((r = run_tool("newuidmap", pid, uid_map, e)) < 0)
+        /* Both at once: each is an execution of a set-uid program, of a millisecond or so. */
+        struct tool of_users, of_groups;
+        struct error other = {};
+        if ((r = tool_start(&of_users, "newuidmap", pid, uid_map, e)) < 0)
                 return r;
-        return run_tool("newgidmap", pid, gid_map, e);
+        int started = tool_start(&of_groups, "newgidmap", pid, gid_map, e);
+        r = tool_finish(&of_users, started < 0 ? &other : e);
+        if (started < 0)
+                return started;
+        started = tool_finish(&of_groups, r < 0 ? &other : e);
+        return r < 0 ? r : started;
 }
 
 pid_t ids_fork(const struct ids *ids, uint64_t flags, int *ret_pidfd, struct error *e) {
