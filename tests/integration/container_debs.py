@@ -9,7 +9,9 @@ import tempfile
 CACHE = os.environ.get("BELLJAR_TEST_CACHE") or "/var/cache/belljar-tests"
 DEBS = f"{CACHE}/debs"
 SETS = {"hello": ["hello"], "servers": ["postgresql", "nginx-light"], "pip": ["python3-pip"], "npm": ["npm"],
-        "build": ["build-essential", "debhelper"]}
+        "compiler": ["build-essential"], "build": ["build-essential", "debhelper"]}
+# What a set needs beside its own files.
+BASE = {"build": "compiler"}
 
 
 def fetch(status):
@@ -38,6 +40,9 @@ def fetch(status):
             else:
                 raise RuntimeError(f"{' '.join(packages)} cannot be downloaded\n{r.stdout[-1500:]}{r.stderr[-1500:]}")
         shutil.rmtree(f"{place}/partial", ignore_errors=True)
+        for entry in os.listdir(f"{DEBS}/{BASE[name]}") if name in BASE else ():
+            if entry.endswith(".deb") and os.path.exists(f"{place}/{entry}"):
+                os.unlink(f"{place}/{entry}")
         for entry in os.listdir(place):
             os.chmod(f"{place}/{entry}", 0o644)
         with open(f"{place}/complete", "w", encoding="ascii"):
