@@ -1,6 +1,5 @@
 /* Counting hostile trees: what stands there is counted, however deep it lies, and what cannot be looked at is said. */
 #include <fcntl.h>
-#include <grp.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -99,9 +98,8 @@ TEST(says_what_is_closed) {
         put(dir_fd, "t/a", 1 << 20);
         check(fchmodat(dir_fd, "t/d", 0, 0) == 0);
         /* As a user, who is not root: root looks at everything. */
-        if (geteuid() == 0) {
-                check(setgroups(0, NULL) == 0 && setresgid(65534, 65534, 65534) == 0 && setresuid(-1, 65534, 0) == 0);
-        }
+        if (geteuid() == 0)
+                check(fchmod(dir_fd, 0755) == 0 && setresuid(0, 65534, 0) == 0);
         int r = tree_size(dir_fd, "t", &bytes);
         if (getuid() == 0)
                 check(setresuid(0, 0, 0) == 0);

@@ -97,7 +97,8 @@ static void sample_disk(struct supervisor *x, bool busy) {
         if (x->disk_free_at_walk == 0 || left > x->disk_free_at_walk)
                 x->disk_free_at_walk = left;
         bool fell = x->disk_free_at_walk - left > room;
-        x->disk_unseen |= busy; /* also what it wrote just before it fell idle is counted, once */
+        /* Also what it wrote just before it fell idle is counted, once; and what took less time than the kernel counts. */
+        x->disk_unseen |= busy || x->disk_free_at_walk - left > room / 4;
         bool due = x->disk_unseen && now - x->disk_walk_at > MAX(DISK_WALK_MS, 20 * x->disk_walk_ms);
         if (fell || due) {
                 x->disk_unseen = false;
@@ -153,6 +154,7 @@ bool sample_needed(const struct plan *p) {
 void sample_begin(struct supervisor *x) {
         if (x->plan->limits.memory == MEANS_SAMPLING && x->plan->limits.want.memory.origin == LIMIT_USER)
                 x->shared_at_start = host_memory_field("Shmem:", UINT64_MAX / 2);
+        x->disk_unseen = true;
         x->tick_ms = TICK_FIRST_MS;
         x->tick_at = x->started + TICK_FIRST_MS;
 }

@@ -505,7 +505,7 @@ static void fill_result(struct supervisor *x) {
         x->result.changed = state_changed(x->s->state);
 }
 
-static void write_ended(const struct supervisor *x) {
+static int write_ended(const struct supervisor *x) {
         struct json j;
 
         state_json_begin(x->s->state, &j);
@@ -518,7 +518,7 @@ static void write_ended(const struct supervisor *x) {
         readback_json(&j, &x->readback);
         namespaces_json(&j, x);
         json_end(&j, '}');
-        (void)!state_write(x->s->state, "ended.json", &j);
+        return state_write(x->s->state, "ended.json", &j);
 }
 
 static void finish(struct supervisor *x) {
@@ -530,8 +530,12 @@ static void finish(struct supervisor *x) {
                 wait_for_init(x);
         fill_result(x);
         /* Before the answer: belljar diff may be the caller's next command. */
-        if (x->running)
-                write_ended(x);
+        if (x->running && write_ended(x) < 0) {
+                /* On a full disk there is room once what the run wrote to its image's root is gone. */
+                wait_for_init(x);
+                remove_root(x);
+                (void)!write_ended(x);
+        }
         m.result = x->result;
         tell(x, &m);
         close(x->s->cli);
