@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #include "base/fd.h"
 #include "svc/state-read.h"
@@ -150,6 +151,58 @@ TEST(changed_is_kept) {
         check(state_list(root, &ids) == 0 && ids.n == 1 && state_find(root, id, NULL, false, &f, &e) == 0 && state_changed(&f));
         strlist_clear(&ids);
         check(state_remove(&f, &e) == 0);
+        state_close(&f);
+        free(id);
+        close(root);
+}
+
+static size_t count(int root, const char *place) {
+        struct strlist ids = {};
+        size_t n = 0;
+        check(state_list(root, &ids) == 0);
+        for (size_t i = 0; i < ids.n; i++) {
+                char path[64];
+                snprintf(path, sizeof(path), "%s/%s", place, ids.items[i]);
+                n += faccessat(root, path, F_OK, 0) == 0;
+        }
+        strlist_clear(&ids);
+        return n;
+}
+
+/* A layer that a run has marked is not for the next one. */
+TEST(marked_is_not_handed_on) {
+        int root = open_root();
+        size_t plain = 0;
+        for (int mark = 0; mark < 3; mark++) {
+                struct state s = make(root);
+                write_plan(&s, NULL, "/x");
+                write_end(&s);
+                int fd = openat(s.dir, "upper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                /* In a file system without attributes nothing can be left in them. */
+                const char *name = mark == 1 ? "user.mark" : "user.overlay.overlay.opaque";
+                bool marked = mark > 0 && fd >= 0 && fsetxattr(fd, name, "y", 1, 0) == 0;
+                close(fd);
+                plain += !marked;
+                state_release(&s, false, false);
+                check(count(root, "unchanged") == plain && count(root, "sandboxes") == 0);
+                state_close(&s);
+        }
+        close(root);
+}
+
+/* What a run on an image changed of the root goes when its supervisor is gone, however closed it is. */
+TEST(crashed_root) {
+        int root = open_root();
+        struct state s = make(root), f = STATE_NONE;
+        struct error e = {};
+        char *id = strdup(s.id);
+        write_plan(&s, NULL, "/x");
+        check(state_make_root(&s, getuid(), getgid(), &e) == 0);
+        check(mkdirat(s.dir, "root/d", 0700) == 0 && mkdirat(s.dir, "root/d/e", 0) == 0 && mkdirat(s.dir, "root.work/work", 0) == 0);
+        state_close(&s);
+        check(state_find(root, id, NULL, false, &f, &e) == 0 && state_reclaim(&f) == 0);
+        check(faccessat(f.dir, "root", F_OK, 0) < 0 && faccessat(f.dir, "root.work", F_OK, 0) < 0);
+        check(faccessat(f.dir, "plan.json", F_OK, 0) == 0);
         state_close(&f);
         free(id);
         close(root);
