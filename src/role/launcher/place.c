@@ -142,7 +142,8 @@ _noreturn_ static void fail_to_place(const struct launcher *x, int r, const char
         if (r == -ENOENT && x->n_through > 0)
                 launcher_fail(x->l, r, "%s would have to be made on the host\nmake it there first, or choose another place", target);
         launcher_fail(x->l, r, "%s cannot be put in %s%s", target, where,
-                      r == -ENOTDIR || r == -EEXIST || r == -ELOOP ? ": something else stands there" : "");
+                      /* EINVAL: a directory on a file, or a file on a directory (move_mount(2)). */
+                     r == -ENOTDIR || r == -EEXIST || r == -ELOOP || r == -EINVAL ? ": something else stands there" : "");
 }
 
 static void attach_in_image(const struct launcher *x, int fd, const char *target, bool dir) {
