@@ -58,7 +58,7 @@ int trees_open(struct supervisor *x, struct error *e) {
                 x->s->launch.trees[i] = -1;
         for (size_t i = 0; i < p->n_ops; i++) {
                 const struct plan_op *op = &p->ops[i];
-                struct owner_map m;
+                struct owner_map m = {};
                 size_t k = 0;
                 if (!(op->flags & (PLAN_IDMAP | PLAN_STORE)))
                         continue;
