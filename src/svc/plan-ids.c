@@ -48,37 +48,45 @@ static int take_range(uid_t *ret_base, int *ret_lock, struct error *e) {
  * init's /proc files, which the kernel gives to that id. */
 #define OUTER(id) ((id) + 1)
 
+static void add_line(struct strbuf *m, bool spare_root, unsigned first, uid_t outside, unsigned count) {
+        unsigned skip = spare_root && first == 0;
+        if (count > skip)
+                strbuf_printf(m, "%u %u %u\n", first + skip, outside + skip, count - skip);
+}
+
 /* Lines of a map "inside outside count" in which the inner ids a and b change places, all others up to n stay, and the
- * outer ones begin at base. Where b lies beyond n it takes a's place. a is below n. */
-static char *swapped_map(uid_t base, unsigned n, unsigned a, unsigned b) {
+ * outer ones begin at base. Where b lies beyond n it takes a's place. a is below n. spare_root: the host's id 0 stands for
+ * none, unless b, whose files these are, is 0. */
+static char *swapped_map(uid_t base, unsigned n, unsigned a, unsigned b, bool spare_root) {
         _cleanup_strbuf_ struct strbuf m = {};
         unsigned lo = MIN(a, b), hi = MAX(a, b);
+        bool spare = spare_root && b != 0;
 
         if (lo == hi)
-                return str_printf("0 %u %u\n", base, n);
-        if (lo > 0)
-                strbuf_printf(&m, "0 %u %u\n", base, lo);
-        if (b >= n) {
-                if (a + 1 < n)
-                        strbuf_printf(&m, "%u %u %u\n", a + 1, base + a + 1, n - a - 1);
-                strbuf_printf(&m, "%u %u 1\n", b, base + a);
-                return strbuf_take(&m);
+                add_line(&m, spare, 0, base, n);
+        else if (b >= n) {
+                add_line(&m, spare, 0, base, a);
+                add_line(&m, spare, a + 1, base + a + 1, n - a - 1);
+                add_line(&m, spare, b, base + a, 1);
+        } else {
+                add_line(&m, spare, 0, base, lo);
+                add_line(&m, spare, lo, base + hi, 1);
+                add_line(&m, spare, lo + 1, base + lo + 1, hi - lo - 1);
+                add_line(&m, spare, hi, base + lo, 1);
+                add_line(&m, spare, hi + 1, base + hi + 1, n - hi - 1);
         }
-        strbuf_printf(&m, "%u %u 1\n", lo, base + hi);
-        if (hi > lo + 1)
-                strbuf_printf(&m, "%u %u %u\n", lo + 1, base + lo + 1, hi - lo - 1);
-        strbuf_printf(&m, "%u %u 1\n", hi, base + lo);
-        if (hi + 1 < n)
-                strbuf_printf(&m, "%u %u %u\n", hi + 1, base + hi + 1, n - hi - 1);
         return strbuf_take(&m);
 }
 
-int plan_ids_owner_maps(const struct plan *p, uid_t uid, gid_t gid, char **ret_uid_map, char **ret_gid_map) {
+int plan_ids_owner_maps(const struct plan *p, uid_t uid, gid_t gid, bool writes_through, char **ret_uid_map, char **ret_gid_map) {
         const struct plan_ids *ids = &p->ids;
         /* The first host id and the number of those that the command can see, in the outer namespace and beyond init's. */
         uid_t base = ids->store_map ? ids->uid_base + OUTER(0) : ids->uid_base;
         unsigned n = ids->store_map ? RANGE_SIZE - OUTER(0) : RANGE_SIZE;
-        _cleanup_free_ char *u = swapped_map(base, n, ids->inner_uid, uid), *g = swapped_map(base, n, ids->inner_gid, gid);
+        /* Root of an image can become any id of it: none may be the host's root where it writes to the host's files. */
+        bool spare_root = writes_through && ids->store_map;
+        _cleanup_free_ char *u = swapped_map(base, n, ids->inner_uid, uid, spare_root);
+        _cleanup_free_ char *g = swapped_map(base, n, ids->inner_gid, gid, spare_root);
 
         if (!u || !g)
                 return -ENOMEM;

@@ -72,11 +72,11 @@ TEST(range_of_root) {
         check(sscanf(p->ids.store_map, "%lu %lu %lu", &a, &b, &c) == 3 && a == IDS_STORE_BASE && b == p->ids.uid_base + 1 && c == 65535);
         /* The workspace's owner, root of the host, is shown as the command's user, and that id in root's place. */
         char *u, *g;
-        check(plan_ids_owner_maps(p, 0, 0, &u, &g) == 0 && sscanf(u, "%lu %lu %lu", &a, &b, &c) == 3 && a == 0 && b == p->ids.host_uid && c == 1);
+        check(plan_ids_owner_maps(p, 0, 0, false, &u, &g) == 0 && sscanf(u, "%lu %lu %lu", &a, &b, &c) == 3 && a == 0 && b == p->ids.host_uid && c == 1);
         free(u);
         free(g);
         /* An owner beyond the range takes the user's place, and what is the user's by number on the host is nobody's. */
-        check(plan_ids_owner_maps(p, 70000, 33, &u, &g) == 0);
+        check(plan_ids_owner_maps(p, 70000, 33, false, &u, &g) == 0);
         _cleanup_free_ char *wanted = str_printf("0 %u 33\n34 %u %u\n70000 %u 1\n", p->ids.uid_base + 1, p->ids.uid_base + 35, 65534 - 33,
                                                  p->ids.host_uid);
         check(wanted && streq(u, wanted));
@@ -86,6 +86,16 @@ TEST(range_of_root) {
         free(u);
         free(g);
         check(plan_ids_of_image(q, &have, &root, 0, 0, &other, &e) == 0 && q->ids.uid_base != p->ids.uid_base);
+        /* Root of the image writing to somebody's tree: the host's root is none of its ids. */
+        check(plan_ids_owner_maps(q, 1000, 1000, true, &u, &g) == 0);
+        for (const char *line = u; *line; line = strchr(line, '\n') + 1)
+                check(sscanf(line, "%lu %lu %lu", &a, &b, &c) == 3 && a > 0);
+        check(streq(u, g) && strstr(u, "1000 ") && !strstr(u, "\n0 "));
+        free(u);
+        free(g);
+        check(plan_ids_owner_maps(q, 0, 0, true, &u, &g) == 0 && strncmp(u, "0 ", 2) == 0); /* its own tree */
+        free(u);
+        free(g);
         close(lock);
         close(other);
         plan_free(p);

@@ -15,6 +15,7 @@
 /* A user namespace that is nothing but a map. */
 struct owner_map {
         bool store; /* of the layers; else of what uid and gid own */
+        bool writes_through;
         uid_t uid;
         gid_t gid;
         int fd;
@@ -26,7 +27,7 @@ static int make_map(const struct plan *p, struct owner_map *m, struct error *e) 
 
         if (m->store)
                 m->fd = process_userns(p->ids.store_map, p->ids.store_map);
-        else if ((r = plan_ids_owner_maps(p, m->uid, m->gid, &uid_map, &gid_map)) < 0)
+        else if ((r = plan_ids_owner_maps(p, m->uid, m->gid, m->writes_through, &uid_map, &gid_map)) < 0)
                 m->fd = r;
         else
                 m->fd = process_userns(uid_map, gid_map);
@@ -39,7 +40,8 @@ static int owner_of(const struct plan *p, const struct plan_op *op, int tree, st
 
         if ((op->flags & PLAN_VOLUME) && fstat(tree, &st) < 0)
                 return -errno;
-        *ret = (struct owner_map){.store = op->flags & PLAN_STORE, .uid = st.st_uid, .gid = st.st_gid};
+        *ret = (struct owner_map){.store = op->flags & PLAN_STORE, .uid = st.st_uid, .gid = st.st_gid,
+                                  .writes_through = op->kind == OP_BIND && !(op->flags & PLAN_READONLY)};
         if (ret->store)
                 ret->uid = ret->gid = 0;
         return 0;
@@ -68,7 +70,7 @@ int trees_open(struct supervisor *x, struct error *e) {
                 x->s->launch.trees[i] = fd;
                 if ((r = owner_of(p, op, fd, &m)) < 0)
                         return error_errno(e, r, "%s cannot be read", op->source);
-                while (k < x->n_maps && (x->maps[k].store != m.store || x->maps[k].uid != m.uid || x->maps[k].gid != m.gid))
+                while (k < x->n_maps && (x->maps[k].store != m.store || x->maps[k].writes_through != m.writes_through || x->maps[k].uid != m.uid || x->maps[k].gid != m.gid))
                         k++;
                 if (k == x->n_maps) {
                         if ((r = make_map(p, &m, e)) < 0)
