@@ -197,16 +197,21 @@ def stat_of(pid):
     return name, rest
 
 
-def children(of=None):
-    """Descendants of a process, as (pid, name, state)."""
-    of = os.getpid() if of is None else of
+def by_parent():
+    """All processes, by their parent's pid, as (pid, name, state)."""
     parents = {}
     for d in os.listdir("/proc"):
         if d.isdigit():
             s = stat_of(d)
             if s:
                 parents.setdefault(int(s[1][1]), []).append((int(d), s[0], s[1][0]))
-    found, todo = [], [of]
+    return parents
+
+
+def children(of=None, parents=None):
+    """Descendants of a process, as (pid, name, state)."""
+    parents = parents or by_parent()
+    found, todo = [], [os.getpid() if of is None else of]
     while todo:
         for c in parents.get(todo.pop(), []):
             found.append(c)
@@ -466,16 +471,19 @@ class Sandbox:
             return
         live = {p.pid for p in Sandbox.live}
 
+        gone = []
+
         def left():
             reap()
+            seen = by_parent()  # at one time: a live one may start others without end
             busy = set(live)
             for pid in live:
-                busy |= {c[0] for c in children(pid)}
-            return [c for c in children() if c[0] not in busy]
+                busy |= {c[0] for c in children(pid, seen)}
+            gone[:] = [c for c in children(None, seen) if c[0] not in busy]
+            return gone
 
         # The supervisor goes on after its run, to remove what was written to the image's root.
         wait_for(lambda: not left(), 30 if CONTAINER else SLOW)
-        gone = left()
         if gone:
             ok(False, "no process is left", [gone, r])
             for pid, _, _ in gone:
