@@ -141,6 +141,9 @@ static int find_in_image(const struct launcher *x, const char *path, bool dir, i
 _noreturn_ static void fail_to_place(const struct launcher *x, int r, const char *target, const char *where) {
         if (r == -ENOENT && x->n_through > 0)
                 launcher_fail(x->l, r, "%s would have to be made on the host\nmake it there first, or choose another place", target);
+        if (r == -EROFS)
+                launcher_fail(x->l, r, "%s cannot be put in %s\nchoose a place that does not lie in what is read-only, or that is there already",
+                              target, where);
         launcher_fail(x->l, r, "%s cannot be put in %s%s", target, where,
                       /* EINVAL: a directory on a file, or a file on a directory (move_mount(2)). */
                      r == -ENOTDIR || r == -EEXIST || r == -ELOOP || r == -EINVAL ? ": something else stands there" : "");
