@@ -71,8 +71,8 @@ void sample_on_disk_walk(struct supervisor *x) {
         fd_close(TAKE_FD(x->disk_pipe));
         while (waitpid(-1, NULL, WNOHANG) > 0)
                 ; /* the walker; init is waited for by its pidfd */
-        if (n != sizeof(w))
-                return;
+        if (n != sizeof(w)) /* it was killed, or ran out of memory */
+                w = (struct walked){.bytes = x->disk_used_at_walk, .err = -EIO};
         x->disk_used_at_walk = w.bytes;
         x->disk_walk_ms = supervisor_now() - x->disk_walk_at;
         x->disk_failed = w.err < 0 ? x->disk_failed + 1 : 0;
