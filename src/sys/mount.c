@@ -94,6 +94,11 @@ int mount_attach(int fd, int dirfd, const char *path) {
         return syscall(SYS_move_mount, fd, "", dirfd, path, flags) < 0 ? -errno : 0;
 }
 
+int mount_private(void) {
+        struct mount_attr a = {.propagation = PROPAGATE_PRIVATE};
+        return syscall(SYS_mount_setattr, AT_FDCWD, "/", (unsigned)AT_RECURSIVE, &a, sizeof(a)) < 0 ? -errno : 0;
+}
+
 int mount_pivot(const char *root) {
         /* pivot_root(".", "."): the old root ends up on top of the new one and is let go of (pivot_root(2), NOTES). */
         if (chdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 || syscall(SYS_umount2, ".", DETACH) < 0 || chdir("/") < 0)

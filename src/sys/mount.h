@@ -29,5 +29,8 @@ int mount_attr(int fd, bool recursive, uint64_t set, uint64_t clear) _must_check
 int mount_idmap(int fd, bool recursive, int userns_fd) _must_check_;
 /* Attaches a detached mount at path beneath dirfd; "" is dirfd itself. */
 int mount_attach(int fd, int dirfd, const char *path) _must_check_;
+/* Makes every mount of this namespace private: what is attached and let go of here does so nowhere else. A namespace that
+ * was made together with a user namespace need not: there the kernel sees to it (mount_namespaces(7)). */
+int mount_private(void) _must_check_;
 /* Makes root the root of this mount namespace and lets go of the old one. root must be a mount point. */
 int mount_pivot(const char *root) _must_check_;

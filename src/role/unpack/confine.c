@@ -55,6 +55,8 @@ int unpack_confine(const struct image_helper *h, struct error *e) {
 
         if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 r = -errno;
+        if (r == 0 && h->keep_ids)
+                r = mount_private();
         if (r == 0)
                 r = confine_root(h->job != JOB_LAYER && h->job != JOB_ARCHIVE);
         if (r == -EINVAL && h->job == JOB_PACK)
