@@ -202,6 +202,12 @@ static int make_new(int root, const char *id, struct state *ret) {
         return 0;
 }
 
+/* Another run may be making the state directory, and have come no further than its outermost part. */
+static void make_places(int root) {
+        for (size_t i = 0; i < ELEMENTSOF(state_places); i++)
+                (void)!mkdirat(root, state_places[i], 0700);
+}
+
 int state_create(int root, mode_t mode, uid_t uid, gid_t gid, struct state *ret, struct error *e) {
         _cleanup_state_ struct state s = STATE_NONE;
         char id[STATE_ID_LEN + 1];
@@ -215,6 +221,10 @@ int state_create(int root, mode_t mode, uid_t uid, gid_t gid, struct state *ret,
                         r = make_new(root, id, &s);
                 if (r == 0)
                         break;
+                if (r == -ENOENT && tries < 3) {
+                        make_places(root);
+                        continue;
+                }
                 if (r != -EEXIST || tries > 8) {
                         error_errno(e, r, "a directory for the sandbox cannot be made");
                         return error_fix(e, "make room there, or set XDG_STATE_HOME to a directory that you can write");

@@ -65,6 +65,15 @@ TEST(find) {
         close(root);
 }
 
+TEST(half_made_state_directory) {
+        int root = open_root();
+        check(unlinkat(root, "sandboxes", AT_REMOVEDIR) == 0 && unlinkat(root, "unchanged", AT_REMOVEDIR) == 0);
+        struct state s = make(root);
+        check(s.dir >= 0);
+        state_close(&s);
+        close(root);
+}
+
 TEST(lock_and_end) {
         int root = open_root();
         struct error e = {};
