@@ -170,12 +170,12 @@ static void arrange_fds(const struct launcher *x, int ruleset, int tty) {
                 close(INIT_TTY_FD);
         char **argv = calloc(x->plan->argv.n + 2, sizeof(char *));
         char *none[] = {NULL};
-        if (!argv)
-                launcher_fail(l, ENOMEM, "out of memory");
-        argv[0] = (char *)"belljar-init";
-        for (size_t i = 0; i < x->plan->argv.n; i++)
-                argv[i + 1] = x->plan->argv.items[i];
-        syscall(SYS_execveat, high[3], "", argv, x->plan->env.items ? x->plan->env.items : none, AT_EMPTY_PATH);
+        if (argv) {
+                argv[0] = (char *)"belljar-init";
+                for (size_t i = 0; i < x->plan->argv.n; i++)
+                        argv[i + 1] = x->plan->argv.items[i];
+                syscall(SYS_execveat, high[3], "", argv, x->plan->env.items ? x->plan->env.items : none, AT_EMPTY_PATH);
+        }
         launcher_fail(l, errno, "belljar-init cannot be executed");
 }
 

@@ -38,7 +38,7 @@ void place_writes_through(struct launcher *x, int mount) {
 
 /* Nothing is made on the host as a mount point or a place to start in. -ENOENT where it would be. */
 static int may_make_in(const struct launcher *x, int parent) {
-        uint64_t id;
+        uint64_t id = 0;
         int r = x->n_through == 0 ? 0 : mount_id(parent, &id);
 
         for (unsigned i = 0; r == 0 && i < x->n_through; i++)
