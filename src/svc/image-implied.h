@@ -8,7 +8,7 @@
 #include "svc/image-store.h"
 
 struct implied_layer {
-        int tree;               /* O_DIRECTORY */
+        int tree;               /* O_PATH of a directory */
         struct strlist implied; /* sorted (implied_read) */
 };
 /* Paths that end in NUL, as a layer's helper reports them. -EBADMSG where one is no clean path beneath a root. */

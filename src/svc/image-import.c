@@ -626,7 +626,8 @@ static int open_layer(struct import *im, const char *key, struct implied_layer *
         if (!path && !(path = str_printf("layers/%s", key)))
                 return no_memory(e);
         _cleanup_fd_ int dir = openat(im->work.root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-        ret->tree = dir < 0 ? -EBADF : openat(dir, "tree", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        /* Its root may have any mode and owner: only implied_make's child looks into it. */
+        ret->tree = dir < 0 ? -EBADF : openat(dir, "tree", O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         if (ret->tree < 0)
                 return error_errno(e, errno, "a layer cannot be opened");
         r = file_read(dir, "implied", IMAGE_IMPLIED_MAX, &text, &len);
