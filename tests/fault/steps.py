@@ -15,6 +15,7 @@ Attached with PTRACE_SEIZE, so that stops are seen by real parents as without a 
 import ctypes
 import errno
 import os
+import pathlib
 import platform
 import signal
 import time
@@ -185,6 +186,7 @@ class Steps:
         if pid not in self.roles:
             if event == EVENT_STOP:
                 self.early.add(pid)     # before its parent's report: waits for it
+                self.adopt()
                 return
         if event in (EVENT_FORK, EVENT_VFORK, EVENT_CLONE):
             child = ctypes.c_ulong()
@@ -215,6 +217,18 @@ class Steps:
             self.resume(pid)
         else:
             self.resume(pid, sig)
+
+    def adopt(self):
+        """A child whose parent died before the kernel told of its birth waits for nothing any more."""
+        for pid in list(self.early):
+            try:
+                parent = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+            except (OSError, ValueError, IndexError):
+                continue
+            if parent not in self.alive:
+                self.early.discard(pid)
+                self.born(pid, parent)
+                self.resume(pid)
 
     def wait(self):
         since = time.monotonic()
@@ -254,6 +268,7 @@ class Steps:
                 else:
                     self.alive.discard(pid)
                     self.early.discard(pid)
+                    self.adopt()
                     if pid == self.cli:
                         self.status = os.waitstatus_to_exitcode(status)
                         self.status_at = time.monotonic()
