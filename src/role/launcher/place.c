@@ -156,13 +156,21 @@ static void attach_in_image(const struct launcher *x, int fd, const char *target
         if (r == 0)
                 r = mount_attach(fd, at, "");
         if (r < 0)
-                fail_to_place(x, r, target, "the image's root");
+                fail_to_place(x, r, target, x->plan->image ? "the image's root" : "the sandbox's view");
 }
 
 /* Attaches at a target of the new root, which is made where it is missing. move_mount follows no link in the last part
  * (MOVE_MOUNT_T_SYMLINKS is not set). */
+static bool has_volumes(const struct plan *p) {
+        for (size_t i = 0; i < p->n_ops; i++)
+                if (p->ops[i].flags & PLAN_VOLUME)
+                        return true;
+        return false;
+}
+
 void place_attach(const struct launcher *x, int fd, const char *target, bool dir) {
-        if (x->plan->image) {
+        /* A volume's place may lie in the workspace, whose links a former run may have made: as in an image, none leads out. */
+        if (x->plan->image || has_volumes(x->plan)) {
                 attach_in_image(x, fd, target, dir);
                 return;
         }
