@@ -52,6 +52,22 @@ const char *risk_credentials_name(enum risk_credentials c) {
         return (size_t)c < ELEMENTSOF(names) ? names[c] : "?";
 }
 
+const char *risk_obstacle(const struct host_facts *f, enum tier t) {
+        if (t != TIER_PROCESS && t != TIER_CONTAINER)
+                return NULL;
+        if (f->sysctl_max_userns == 0 || f->sysctl_max_userns == 1) /* a sandbox has two */
+                return f->sysctl_max_userns ? "user.max_user_namespaces is 1" : "user.max_user_namespaces is 0";
+        bool root = f->uid == 0 && !f->uid_map_partial;
+        if (!root && f->sysctl_userns_clone == 0)
+                return "kernel.unprivileged_userns_clone is 0";
+        if (f->userns.tried && f->userns.err)
+                return f->chrooted                             ? "no user namespaces in a chroot"
+                       : !root && f->sysctl_apparmor_userns > 0 ? "AppArmor refuses user namespaces"
+                       : f->seccomp_mode                       ? "a seccomp filter refuses user namespaces"
+                                                               : "user namespaces are refused";
+        return t == TIER_CONTAINER && f->overlay.tried && f->overlay.err ? "no overlayfs" : NULL;
+}
+
 static const char *where_missing(enum tier t) { return control_tier_built(t) ? "on this host" : "in this version"; }
 
 /* The weakest of the tiers at hand that is at least `least`; TIER_AUTO where there is none. */
@@ -76,8 +92,10 @@ static int nothing_left(const struct risk_facts *f, enum tier min, enum tier bes
                 return error_fix(e, "name an image (image: NAME, or --image NAME), or lower min_tier");
         }
         if (!f->has_image) {
-                error_set(
-                        e, ENOTSUP, "the tier process is not to be had on this host, and another would need an image");
+                if (f->obstacle)
+                        error_set(e, ENOTSUP, "the tier process is not to be had on this host: %s", f->obstacle);
+                else
+                        error_set(e, ENOTSUP, "the tier process is not to be had on this host, and another would need an image");
                 return error_fix(e, "belljar doctor says what is missing and how to mend it");
         }
         if (min > TIER_CONTAINER) {
@@ -90,8 +108,8 @@ static int nothing_left(const struct risk_facts *f, enum tier min, enum tier bes
                         return error_fix(e, "lower min_tier to %s, the strongest there is", tier_name(best));
                 return error_fix(e, "belljar doctor says what each tier needs");
         }
-        error_set(e, ENOTSUP, "an image needs the tier container or a stronger one, and there is no container %s",
-                  where_missing(TIER_CONTAINER));
+        error_set(e, ENOTSUP, "an image needs the tier container or a stronger one, and there is no container %s%s%s",
+                  where_missing(TIER_CONTAINER), f->obstacle ? ": " : "", f->obstacle ? f->obstacle : "");
         return error_fix(e,
                 "belljar doctor says what each tier needs; without the image, the tier process can run the host's "
                 "programs");
@@ -108,7 +126,9 @@ static void reason(char *dst, size_t size, const struct risk_facts *f, enum tier
                 snprintf(dst, size, "; %s would need an image", asked);
         else if (!f->has_image)
                 snprintf(dst, size, "; %s needs an image and %s", asked,
-                         control_tier_built(c->asked) ? "another host" : "a later version");
+                         !control_tier_built(c->asked)                  ? "a later version"
+                         : f->obstacle && str_after(f->obstacle, "no ") ? f->obstacle + 3
+                                                                        : "another host");
         else if (c->weaker)
                 snprintf(dst, size, "; weaker than asked: no %s %s", asked, where_missing(c->asked));
         else {

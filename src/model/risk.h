@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "base/host-facts.h"
 #include "model/control.h"
 #include "model/policy.h"
 
@@ -30,6 +31,7 @@ struct risk_facts {
         bool has_image;
         unsigned available; /* risk_tier_bit of each tier that this host and this version can give */
         enum tier min_tier; /* of the policy; TIER_PROCESS or TIER_AUTO: none */
+        const char *obstacle; /* why the host gives no process or container, in a few words (risk_obstacle); NULL: not known */
 };
 
 #define RISK_LINE_MAX 110 /* columns; all of ASCII */
@@ -50,6 +52,10 @@ enum tier risk_asked(enum trust trust, enum risk_reach reach, enum risk_credenti
  * the strongest available that is no weaker than the minimum. Without an image that is the process tier or none. An
  * error (EINVAL: the policy contradicts itself; ENOTSUP: host or version lack it) where nothing is left. */
 int risk_choose(const struct risk_facts *f, struct risk_choice *ret, struct error *e) _must_check_;
+
+/* What on this host forbids the tier, of what the facts show (probe_start in sys/probe.h, or doctor's); NULL: nothing. Short
+ * enough for a line. */
+const char *risk_obstacle(const struct host_facts *f, enum tier t);
 
 /* In words, as the lines have them: "no network", "narrow credentials". */
 const char *risk_reach_name(enum risk_reach r);

@@ -12,6 +12,10 @@
  * that cannot be had are left unknown; a failure (-ENOMEM, -EMFILE) means that nothing was filled. */
 int probe_host(const char *state_dir, struct host_facts *ret) _must_check_;
 
+/* In microseconds, before a start: the fields that risk_obstacle judges; what it leaves out reads as not tried. overlay: look
+ * for that, too. *f is zero. In probe-start.c. */
+void probe_start(struct host_facts *f, bool overlay);
+
 /* The parts of it; each fills its own fields and needs those before it. */
 void probe_kernel(struct host_facts *f);       /* release, system calls, sysctls, security modules */
 void probe_surroundings(struct host_facts *f); /* container, chroot, WSL, gVisor, user, exe */

@@ -228,6 +228,50 @@ TEST(errors) {
         error_is((struct risk_facts){TRUST_OWN, 0, 0, true, 0, TIER_VM}, ENOTSUP, "min_tier is vm", "belljar doctor");
 }
 
+/* What the facts forbid, and how it is said. */
+TEST(obstacles) {
+        const struct host_facts fine = {.uid = 1000, .sysctl_max_userns = -1, .sysctl_userns_clone = -1, .sysctl_apparmor_userns = -1};
+        struct host_facts f = fine;
+        const char *full;
+        check(!risk_obstacle(&f, TIER_PROCESS) && !risk_obstacle(&f, TIER_CONTAINER));
+        f.sysctl_max_userns = 0;
+        check_streq(risk_obstacle(&f, TIER_PROCESS), "user.max_user_namespaces is 0");
+        check_streq(risk_obstacle(&f, TIER_CONTAINER), "user.max_user_namespaces is 0");
+        check(!risk_obstacle(&f, TIER_MICROVM));
+        f.sysctl_max_userns = 1;
+        check(risk_obstacle(&f, TIER_PROCESS));
+        f.sysctl_max_userns = 2;
+        check(!risk_obstacle(&f, TIER_PROCESS));
+        f = fine;
+        f.sysctl_userns_clone = 0;
+        check_streq(risk_obstacle(&f, TIER_PROCESS), "kernel.unprivileged_userns_clone is 0");
+        f.uid = 0; /* root may */
+        check(!risk_obstacle(&f, TIER_PROCESS));
+        f.uid_map_partial = true; /* root of a container is no root */
+        check(risk_obstacle(&f, TIER_PROCESS));
+        f = fine;
+        f.sysctl_apparmor_userns = 1; /* a profile may allow it: only the trial says */
+        check(!risk_obstacle(&f, TIER_PROCESS));
+        f.userns = (struct probe_result){.tried = true, .err = EPERM};
+        check(strstr(risk_obstacle(&f, TIER_PROCESS), "AppArmor"));
+        f.sysctl_apparmor_userns = 0;
+        f.seccomp_mode = 2;
+        check(strstr(risk_obstacle(&f, TIER_PROCESS), "seccomp"));
+        f.chrooted = true;
+        check(strstr(risk_obstacle(&f, TIER_PROCESS), "chroot"));
+        f.userns.err = 0;
+        check(!risk_obstacle(&f, TIER_PROCESS));
+        f.overlay = (struct probe_result){.tried = true, .err = ENODEV};
+        full = risk_obstacle(&f, TIER_CONTAINER);
+        check(!risk_obstacle(&f, TIER_PROCESS) && full);
+        line_is((struct risk_facts){TRUST_REVIEWED, REACH_LISTED, CREDENTIALS_NARROW, false, CONTROL_IN_PROCESS, TIER_AUTO, full},
+                "tier process: reviewed code, listed hosts, narrow credentials; container needs an image and overlayfs");
+        error_is((struct risk_facts){TRUST_OWN, 0, 0, true, CONTROL_IN_PROCESS, TIER_AUTO, full}, ENOTSUP,
+                 "no container on this host: no overlayfs", "belljar doctor");
+        error_is((struct risk_facts){TRUST_OWN, 0, 0, false, 0, TIER_AUTO, "user.max_user_namespaces is 0"}, ENOTSUP,
+                 "the tier process is not to be had on this host: user.max_user_namespaces is 0", "belljar doctor");
+}
+
 TEST(document_is_the_published_one) {
         _cleanup_free_ char *made = risk_doc(), *file = NULL;
         size_t n = 0;

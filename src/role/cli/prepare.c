@@ -19,6 +19,7 @@
 #include "svc/state.h"
 #include "svc/workspace.h"
 #include "sys/landlock.h"
+#include "sys/probe.h"
 
 #define MOUNTINFO_TEXT_MAX (64u << 20)
 #define ARGV_MAX (1u << 20) /* bytes: under the kernel's limit together with the environment */
@@ -50,14 +51,20 @@ static char *working_directory(struct error *e) {
 /* The tier that the user names, or the one that the risk asks for. Belljar has no network yet and no credentials, so that
  * nothing can be reached or used. */
 static int choose_tier(const struct policy *policy, struct plan *p, struct error *e) {
-        const struct risk_facts facts = {
-                .trust = policy->trust, .reach = REACH_NONE, .credentials = CREDENTIALS_NONE, .has_image = policy->image,
-                .available = risk_tier_bit(TIER_PROCESS) | risk_tier_bit(TIER_CONTAINER), .min_tier = policy->min_tier,
-        };
+        struct risk_facts facts = {.trust = policy->trust, .reach = REACH_NONE, .credentials = CREDENTIALS_NONE,
+                                   .has_image = policy->image, .min_tier = policy->min_tier};
+        struct host_facts host = {};
         struct risk_choice choice;
         int r;
 
         if (policy->tier == TIER_AUTO) {
+                bool container = policy->image || risk_asked(facts.trust, facts.reach, facts.credentials, false) == TIER_CONTAINER;
+                probe_start(&host, container);
+                for (enum tier t = TIER_PROCESS; control_tier_built(t); t++) {
+                        const char *why = risk_obstacle(&host, t);
+                        facts.available |= why ? 0 : risk_tier_bit(t);
+                        facts.obstacle = facts.obstacle ? facts.obstacle : why;
+                }
                 if ((r = risk_choose(&facts, &choice, e)) < 0)
                         return r;
                 p->tier = choice.taken;
