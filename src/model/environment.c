@@ -61,9 +61,10 @@ static int add_rules(struct strlist *ret, char *const *caller, const struct poli
 }
 
 int environment_plan(struct strlist *ret, char *const *caller, const struct policy *policy, const char *home,
-                     const char *user, const char *runtime_dir, struct error *e) {
+                     const char *user, const char *runtime_dir, const char *hostname, struct error *e) {
         const struct { const char *name, *value; } own[] = {
                 {"HOME", home}, {"USER", user}, {"LOGNAME", user}, {"XDG_RUNTIME_DIR", runtime_dir}, {"BELLJAR", "1"},
+                {"HOSTNAME", lookup(caller, "HOSTNAME") ? hostname : NULL},
                 /* fakeroot would try each chown for real first, and take EINVAL (an id that is not mapped) for a failure. */
                 {"FAKEROOTDONTTRYCHOWN", "1"},
         };
@@ -75,10 +76,10 @@ int environment_plan(struct strlist *ret, char *const *caller, const struct poli
         if (r == 0 && !lookup(caller, "PATH"))
                 r = strlist_add(ret, "PATH=/usr/local/bin:/usr/bin:/bin");
         for (size_t i = 0; i < ELEMENTSOF(own) && r == 0; i++) {
-                _cleanup_free_ char *a = str_printf("%s=%s", own[i].name, own[i].value);
+                _cleanup_free_ char *a = str_printf("%s=%s", own[i].name, own[i].value ? own[i].value : "");
                 if (!a)
                         r = -ENOMEM;
-                else if (!is_set(policy, a))
+                else if (own[i].value && !is_set(policy, a))
                         r = strlist_add(ret, a);
         }
         if (r == 0)
@@ -87,10 +88,11 @@ int environment_plan(struct strlist *ret, char *const *caller, const struct poli
 }
 
 int environment_plan_image(struct strlist *ret, char *const *caller, const struct strlist *image, const struct policy *policy,
-                           const char *home, bool single, struct error *e) {
+                           const char *home, const char *hostname, bool single, struct error *e) {
         static const char *const terminal[] = {"TERM", "COLORTERM", "NO_COLOR", "CLICOLOR", "FORCE_COLOR", "COLUMNS", "LINES"};
         const struct { const char *name, *value; } own[] = {
-                {"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, {"HOME", home}, {"BELLJAR", "1"},
+                {"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, {"HOME", home}, {"HOSTNAME", hostname},
+                {"BELLJAR", "1"},
                 {"FAKEROOTDONTTRYCHOWN", single ? "1" : NULL}, /* as above */
         };
         int r = 0;

@@ -106,7 +106,8 @@ int prepare_image_command(const struct run_options *o, struct prepared *x, struc
 
         if (r < 0 || (r = plan_directory(o, x, e)) < 0)
                 return r;
-        return environment_plan_image(&x->plan->env, environ, &x->image.env, o->policy, x->plan->home, x->plan->ids.single, e);
+        return environment_plan_image(&x->plan->env, environ, &x->image.env, o->policy, x->plan->home, x->plan->hostname,
+                                      x->plan->ids.single, e);
 }
 
 int prepare_image_facts(struct prepared *x, struct error *e) {
