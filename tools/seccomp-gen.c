@@ -9,6 +9,8 @@
  *      foreign ERRNO                   what 32-bit entry and x32 numbers answer
  *      allow CALL [CONDITION...]
  *      refuse CALL [CONDITION...] [-> ERRNO]           (EPERM where none is named)
+ *      include NAME.list               all that another list of the same folder says
+ *      replace CALL                    forgets what was said of it so far; its new lines follow
  *
  * Lines of one call stand together and are tried in order; all conditions of a line must hold, and the last line of
  * a call has none. CONDITION is ARG=V,V or ARG!=V,V or ARG&MASK=V,V. ARG is int0..int5, the low 32 bits of the
@@ -67,7 +69,7 @@ static const struct {
         C(TIOCSTI), C(TIOCLINUX), C(TIOCSETD), C(TIOCCONS), C(TIOCSSERIAL),
         {"USERFAULTFD_IOC_NEW", 0xaa00},
         C(PRIO_PROCESS), C(IOPRIO_WHO_PROCESS),
-        C(S_IFMT), C(S_IFREG), C(S_IFIFO), C(S_IFSOCK), C(S_ISUID), C(S_ISGID),
+        C(S_IFMT), C(S_IFREG), C(S_IFIFO), C(S_IFSOCK), C(S_IFCHR), C(S_ISUID), C(S_ISGID),
         C(O_CREAT), {"__O_TMPFILE", 0x400000},
         C(PER_LINUX), C(PER_LINUX32), C(ADDR_NO_RANDOMIZE),
 #undef C
@@ -327,7 +329,41 @@ static void parse_call(unsigned line, bool allow, char **save, const struct arch
         e->rules[e->n_rules++] = r;
 }
 
-static void read_list(FILE *f, const struct arch *arch) {
+static void forget_call(unsigned line, const char *name) {
+        for (unsigned i = 0; name && i < list.n; i++)
+                if (strcmp(list.entries[i].name, name) == 0) {
+                        list.skipped -= list.entries[i].nr < 0;
+                        memmove(&list.entries[i], &list.entries[i + 1], (--list.n - i) * sizeof(list.entries[0]));
+                        memset(&list.entries[list.n], 0, sizeof(list.entries[0])); /* the next new one begins empty */
+                        return;
+                }
+        complain(line, "%s: nothing was said of it that could be replaced", name ? name : "(nothing)");
+}
+
+static void read_lines(FILE *f, const struct arch *arch, bool included);
+
+static void include(unsigned line, const char *name, const struct arch *arch, bool included) {
+        const char *outer = list.path, *slash = strrchr(outer, '/');
+        char path[4096];
+        FILE *f;
+
+        if (!name || included || strchr(name, '/')) {
+                complain(line, "include takes the name of a list of the same folder, and stands in no included one");
+                return;
+        }
+        snprintf(path, sizeof(path), "%.*s%s", slash ? (int)(slash + 1 - outer) : 0, outer, name);
+        f = fopen(path, "re");
+        if (!f) {
+                complain(line, "%s: %s", path, strerror(errno));
+                return;
+        }
+        list.path = path;
+        read_lines(f, arch, true);
+        list.path = outer;
+        fclose(f);
+}
+
+static void read_lines(FILE *f, const struct arch *arch, bool included) {
         char text[512];
         unsigned line = 0;
 
@@ -346,6 +382,10 @@ static void read_list(FILE *f, const struct arch *arch) {
                         continue;
                 if (strcmp(word, "allow") == 0 || strcmp(word, "refuse") == 0) {
                         parse_call(line, *word == 'a', &save, arch);
+                } else if (strcmp(word, "include") == 0) {
+                        include(line, strtok_r(NULL, " \t\n", &save), arch, included);
+                } else if (strcmp(word, "replace") == 0) {
+                        forget_call(line, strtok_r(NULL, " \t\n", &save));
                 } else if (strcmp(word, "unknown") == 0 || strcmp(word, "foreign") == 0) {
                         uint32_t *action = *word == 'u' ? &list.unknown : &list.foreign;
 
@@ -359,10 +399,14 @@ static void read_list(FILE *f, const struct arch *arch) {
                         if (strtok_r(NULL, " \t\n", &save))
                                 complain(line, "nothing may follow the errno");
                 } else
-                        complain(line, "%s: a line begins with allow, refuse, unknown or foreign", word);
+                        complain(line, "%s: a line begins with allow, refuse, unknown, foreign, include or replace", word);
         }
+}
+
+static void read_list(FILE *f, const struct arch *arch) {
+        read_lines(f, arch, false);
         if (!list.unknown || !list.foreign)
-                complain(line, "the list does not say what `unknown` and `foreign` calls answer");
+                complain(0, "the list does not say what `unknown` and `foreign` calls answer");
         for (unsigned i = 0; i < list.n; i++)
                 if (list.entries[i].n_rules > 0 && list.entries[i].rules[list.entries[i].n_rules - 1].n_conds > 0)
                         complain(list.entries[i].line, "%s: the last line of a call has no conditions",

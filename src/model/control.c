@@ -154,6 +154,10 @@ static const char *const capability_names[] = {
 const char *capabilities_format(char dst[CAPABILITIES_TEXT], uint64_t bits) {
         size_t n = 0;
 
+        if ((bits & ALL_CAPABILITIES) == ALL_CAPABILITIES) {
+                snprintf(dst, CAPABILITIES_TEXT, "all");
+                return dst;
+        }
         dst[0] = 0;
         for (unsigned i = 0; i < 64 && n < CAPABILITIES_TEXT; i++) {
                 if (!(bits >> i & 1))
@@ -169,7 +173,7 @@ const char *capabilities_format(char dst[CAPABILITIES_TEXT], uint64_t bits) {
 }
 
 uint64_t capabilities_parse(const char *text) {
-        uint64_t bits = 0;
+        uint64_t bits = streq(text, "all") ? ALL_CAPABILITIES : 0;
 
         for (const char *p = text; *p; p += strcspn(p, ","), p += *p == ',')
                 for (unsigned i = 0; i < ELEMENTSOF(capability_names); i++)

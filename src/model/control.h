@@ -59,6 +59,7 @@ bool control_tier_built(enum tier tier);
 /* The names of capabilities (bits) as capabilities(7) has them, in lower case and without "cap_", separated by commas;
  * "none". Returns dst. */
 enum { CAPABILITIES_TEXT = 640 };
+#define ALL_CAPABILITIES ((1ull << 41) - 1) /* CAP_CHECKPOINT_RESTORE is the last, since 5.9 */
 const char *capabilities_format(char dst[CAPABILITIES_TEXT], uint64_t bits);
 /* The bits of such a text; what it does not know is left out. */
 uint64_t capabilities_parse(const char *text);

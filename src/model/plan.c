@@ -152,6 +152,8 @@ char *plan_format(const struct plan *p) {
         strbuf_printf(&b, "sandbox    %s\ntier       %s\n", p->id, tier_name(p->tier));
         if (p->why_tier)
                 strbuf_printf(&b, "why        %s\n", p->why_tier);
+        if (p->nesting)
+                strbuf_printf(&b, "nesting    %s\n", nesting_name(p->nesting));
         if (p->image)
                 strbuf_printf(&b, "image      %s\n", p->image); /* checked: printable (policy.c) */
         if (p->workspace) {
@@ -191,7 +193,9 @@ char *plan_format(const struct plan *p) {
                               s && !streq(op->source, op->target) ? s : "", f.len ? " (" : "", f.len ? f.data : "",
                               f.len ? ")" : "");
         }
-        for (size_t i = 0; i < p->n_rules; i++) {
+        if (p->nesting && p->landlock_abi)
+                strbuf_puts(&b, "landlock   signals and abstract sockets only\n");
+        for (size_t i = 0; !p->nesting && i < p->n_rules; i++) {
                 _cleanup_strbuf_ struct strbuf u = {};
                 _cleanup_free_ char *t = str_visible_dup(p->rules[i].path);
                 use_text(&u, p->rules[i].use);
@@ -211,6 +215,7 @@ void plan_json(const struct plan *p, bool full, struct json *j) {
         json_str(j, "name", p->name);
         json_str(j, "tier", tier_name(p->tier));
         json_str(j, "why_tier", p->why_tier);
+        json_str(j, "nesting", nesting_name(p->nesting));
         json_str(j, "image", p->image);
         json_str(j, "workspace", p->workspace);
         json_str(j, "workspace_inside", p->inside);
@@ -287,7 +292,7 @@ void plan_json(const struct plan *p, bool full, struct json *j) {
         }
         json_end(j, ']');
         json_begin(j, "rules", '[');
-        for (size_t i = 0; i < p->n_rules; i++) {
+        for (size_t i = 0; !p->nesting && i < p->n_rules; i++) {
                 _cleanup_strbuf_ struct strbuf u = {};
                 use_text(&u, p->rules[i].use);
                 json_begin(j, NULL, '{');

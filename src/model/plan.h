@@ -92,6 +92,7 @@ struct plan {
         char *id;   /* sandbox id, lower-case hex */
         char *name; /* --name, or NULL */
         enum tier tier;
+        enum nesting nesting;
         char *why_tier; /* one line: what tier: auto chose and why; NULL: the user named the tier */
         struct plan_ids ids;
         char *image;         /* its name; NULL: the host's own root is shown */

@@ -82,6 +82,8 @@ static int set_choice(struct policy *p, const struct policy_key *k, const char *
                 p->min_tier = (enum tier)(i + 1); /* there is no minimum called auto */
         else if (k->field == offsetof(struct policy, trust))
                 p->trust = (enum trust)i;
+        else if (k->field == offsetof(struct policy, nesting))
+                p->nesting = (enum nesting)i;
         else {
                 p->workspace.mode = (enum workspace_mode)i;
                 p->workspace.mode_written = true;
@@ -368,6 +370,7 @@ int policy_set_limit(struct policy *p, const char *name, const char *value, stru
 static const char *choice_name(const char *const *choices, size_t n, unsigned v) { return v < n ? choices[v] : "?"; }
 
 const char *tier_name(enum tier t) { return choice_name(tier_choices, TIER_VM + 1, t); }
+const char *nesting_name(enum nesting n) { return choice_name(nesting_choices, NESTING_USERNS + 1, n); }
 const char *trust_name(enum trust t) { return choice_name(trust_choices, TRUST_OWN + 1, t); }
 const char *workspace_mode_name(enum workspace_mode m) {
         return choice_name(workspace_mode_choices, WORKSPACE_RO + 1, m);

@@ -6,6 +6,7 @@
 /* In the order of the enums of policy.h. */
 const char *const tier_choices[] = {"auto", "process", "container", "microvm", "vm", NULL};
 const char *const trust_choices[] = {"unknown", "reviewed", "own", NULL};
+const char *const nesting_choices[] = {"none", "userns", NULL};
 const char *const workspace_mode_choices[] = {"cow", "rw", "ro", NULL};
 const char *const volume_mode_choices[] = {"ro", "rw", NULL};
 
@@ -82,13 +83,15 @@ const struct policy_key policy_keys[] = {
          .doc = "Wall time: a duration such as 30m or 1h30m, or seconds."},
         {"limits.idle", KEY_DURATION, FIELD(limits.idle), 100, LARGEST_TIME,
          .doc = "Time without use of the processor and without terminal traffic: a duration, or seconds."},
+        {"nesting", KEY_CHOICE, FIELD(nesting), .choices = nesting_choices,
+         .doc = "Whether the run may make sandboxes of its own: userns lets it make user namespaces and mounts within what it "
+                "sees, which is weaker: Landlock does not hold its files, and more of the kernel is in its reach."},
         {"without", KEY_NAMES, FIELD(without), .unset = "every control of the tier",
          .doc = "Controls that this run knowingly goes without, by name."},
         {"network", KEY_LATER},
         {"quiet", KEY_LATER},
         {"secrets", KEY_LATER},
         {"tripwires", KEY_LATER},
-        {"nesting", KEY_LATER},
         {"checks", KEY_LATER},
 };
 const size_t n_policy_keys = ELEMENTSOF(policy_keys);

@@ -42,7 +42,7 @@ struct policy_key {
 extern const struct policy_key policy_keys[];
 extern const size_t n_policy_keys;
 
-extern const char *const tier_choices[], *const trust_choices[], *const workspace_mode_choices[],
+extern const char *const tier_choices[], *const trust_choices[], *const workspace_mode_choices[], *const nesting_choices[],
         *const volume_mode_choices[];
 
 #define POLICY_PATH_MAX 4096u    /* bytes */

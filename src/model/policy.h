@@ -10,6 +10,7 @@
 enum tier { TIER_AUTO, TIER_PROCESS, TIER_CONTAINER, TIER_MICROVM, TIER_VM };
 enum trust { TRUST_UNKNOWN, TRUST_REVIEWED, TRUST_OWN };
 enum workspace_mode { WORKSPACE_COW, WORKSPACE_RW, WORKSPACE_RO };
+enum nesting { NESTING_NONE, NESTING_USERNS }; /* what the run may build of its own */
 
 /* A limit that the user wrote must be held or the run is refused; a default may be held by a weaker means. */
 enum limit_origin { LIMIT_NONE, LIMIT_DEFAULT, LIMIT_USER };
@@ -51,6 +52,7 @@ struct policy {
         enum tier tier;
         enum tier min_tier; /* what TIER_AUTO does not go below and `tier` may not be below; TIER_PROCESS: no minimum */
         enum trust trust;
+        enum nesting nesting;
         char *image; /* as written, of the form that image-name.h says; NULL: none */
         char *user;  /* "USER" or "USER:GROUP", each a name or a number; NULL: the image's */
         struct strlist entrypoint; /* in place of the image's, where has_entrypoint; may be empty: none */
@@ -106,6 +108,7 @@ int policy_set_tier(struct policy *p, const char *tier, struct error *e) _must_c
 /* Only ever raises: one below the file's is an error. */
 int policy_set_min_tier(struct policy *p, const char *tier, struct error *e) _must_check_;
 int policy_set_trust(struct policy *p, const char *trust, struct error *e) _must_check_;
+int policy_set_nesting(struct policy *p, const char *nesting, struct error *e) _must_check_;
 int policy_set_image(struct policy *p, const char *name, struct error *e) _must_check_;
 int policy_set_user(struct policy *p, const char *user, struct error *e) _must_check_;
 int policy_set_workdir(struct policy *p, const char *dir, struct error *e) _must_check_;
@@ -130,6 +133,7 @@ char *policy_schema(void);
 const char *tier_name(enum tier t);
 int tier_parse(const char *s, enum tier *ret) _must_check_;
 const char *trust_name(enum trust t);
+const char *nesting_name(enum nesting n);
 int trust_parse(const char *s, enum trust *ret) _must_check_;
 const char *workspace_mode_name(enum workspace_mode m);
 int workspace_mode_parse(const char *s, enum workspace_mode *ret) _must_check_;

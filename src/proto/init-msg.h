@@ -24,6 +24,8 @@ struct init_config {
         uint32_t setgroups_deny;/* 1: the inner maps are written by the payload itself (single id) */
         uint32_t umask;
         uint32_t writes_through;/* 1: what it writes lands on the host: no set-id bits */
+        uint32_t nesting;       /* 1: it may make namespaces and mounts of its own (seccomp/nested.list) */
+        uint32_t pad;
         uint64_t capabilities;  /* that the payload keeps, bits, in its own user namespace */
         char uid_map[INIT_MAX_MAP], gid_map[INIT_MAX_MAP]; /* of the inner namespace */
         char cwd[INIT_MAX_PATH];

@@ -160,7 +160,9 @@ static size_t judge(const struct facts *f, struct finding out[CONTROL_N]) {
         ADD(CONTROL_INNER_USER_NAMESPACE,
             f->inner_user ? !streq(json_string_value(f->inner_user), text(f->namespaces, "user")) : f->no_new_privs == 1, "%s",
             f->inner_user ? json_string_value(f->inner_user) : "made by init before the command started");
-        ADD(CONTROL_LANDLOCK, f->landlock == 1, abi >= 6 ? "ABI %d: files, signals, abstract sockets"
+        bool nested = streq(text(f->plan, "nesting"), "userns");
+        ADD(CONTROL_LANDLOCK, f->landlock == 1 && !nested, nested && abi ? "ABI %d: signals and abstract sockets only, for nesting"
+            : nested ? "left out, for nesting" : abi >= 6 ? "ABI %d: files, signals, abstract sockets"
             : abi ? "ABI %d: files" : "not in this kernel, or left out", abi);
         ADD(CONTROL_SECCOMP, f->seccomp == 2, "mode %d", f->seccomp);
         ADD(CONTROL_NO_NEW_PRIVS, f->no_new_privs == 1, "%d", f->no_new_privs);
@@ -219,6 +221,8 @@ static void print_human(const struct facts *f, const char *id) {
                 printf("     on the root of the image %s\n", text(f->plan, "image"));
         if (text(f->plan, "why_tier")[0])
                 printf("     %s\n", text(f->plan, "why_tier"));
+        if (streq(text(f->plan, "nesting"), "userns"))
+                printf("     NESTING: it may make user namespaces and mounts of its own, within what it sees\n");
         printf("\n2. What can it reach?\n     network: nothing; its own loopback only\n");
         if (ws[0])
                 printf("     workspace: %s%s%s, %s%s\n", wsv ? wsv : "?", text(f->plan, "workspace_inside")[0] ? " at " : "",

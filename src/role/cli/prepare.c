@@ -352,6 +352,19 @@ static int plan_command(const struct run_options *o, struct prepared *x, struct 
         return bytes > ARGV_MAX ? error_set(e, E2BIG, "the command is longer than %u bytes", ARGV_MAX) : 0;
 }
 
+/* An explicit word of the user's, said at the start. Landlock forbids mounts to whomever it holds to files. */
+static int plan_nesting(const struct policy *policy, struct plan *p, struct error *e) {
+        p->nesting = policy->nesting;
+        if (p->landlock_abi < 6)
+                p->landlock_abi = 0;
+        /* What root of a namespace of its own has anyhow: over it, and nothing else. To map its root it must have it here. */
+        if (p->image && p->ids.inner_uid == 0)
+                p->capabilities = ALL_CAPABILITIES;
+        int r = strlist_addf(&p->notes, "nesting: the run may make user namespaces and mounts of its own; Landlock holds %s, and more "
+                                        "of the kernel is in its reach", p->landlock_abi ? "its signals only" : "nothing of it");
+        return r < 0 ? error_errno(e, r, "a note cannot be kept") : 0;
+}
+
 int prepare(const struct run_options *o, struct prepared *ret, struct error *e) {
         _cleanup_prepared_ struct prepared x = PREPARED_NONE;
         _cleanup_free_ char *mountinfo = NULL;
@@ -395,6 +408,8 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
                 error_errno(e, p->landlock_abi, "landlock: its version cannot be read from the kernel");
                 return error_fix(e, "--without=landlock goes on without it");
         }
+        if (o->policy->nesting && (r = plan_nesting(o->policy, p, e)) < 0)
+                return r;
         if ((p->image && (r = prepare_image_facts(&x, e)) < 0) || (r = prepare_volumes(o->policy, &x, e)) < 0 ||
             (r = host_gather(p, o->policy, mountinfo, &x.host, e)) < 0 ||
             (r = view_plan(p, o->policy, &x.host.view, e)) < 0 || (!p->image && (r = plan_command(o, &x, e)) < 0))

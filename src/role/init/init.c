@@ -23,6 +23,7 @@
 #include "proto/init-msg.h"
 #include "role/init/syscall.h"
 #include "generated/seccomp-inert.h"
+#include "generated/seccomp-nested.h"
 #include "generated/seccomp-process.h"
 
 enum { CTL_FD = 3 };
@@ -284,6 +285,11 @@ static void payload(char **argv, char **envp, const int up[2], const int down[2]
                 .len = sizeof(seccomp_process) / sizeof(seccomp_process[0]),
                 .filter = (struct sock_filter *)(uintptr_t)seccomp_process,
         };
+        if (config.nesting)
+                prog = (struct sock_fprog){
+                        .len = sizeof(seccomp_nested) / sizeof(seccomp_nested[0]),
+                        .filter = (struct sock_filter *)(uintptr_t)seccomp_nested,
+                };
         const struct sock_fprog inert = {
                 .len = sizeof(seccomp_inert) / sizeof(seccomp_inert[0]),
                 .filter = (struct sock_filter *)(uintptr_t)seccomp_inert,

@@ -77,6 +77,18 @@ static void open_low_ports(void) {
         (void)!file_poke(AT_FDCWD, "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
 }
 
+/* The payload's own namespace is the only one that may be made beneath. The filter refuses more, too. With nesting there may
+ * be others: each takes memory of the kernel's that no limit but a cgroup's counts. */
+static void bound_namespaces(enum nesting nesting) {
+        static const char *const kinds[] = {"user", "mnt", "pid", "ipc", "uts", "net"};
+        char path[64];
+
+        for (size_t i = 0; i < (nesting ? ELEMENTSOF(kinds) : 1); i++) {
+                snprintf(path, sizeof(path), "/proc/sys/user/max_%s_namespaces", kinds[i]);
+                (void)!file_poke(AT_FDCWD, path, nesting ? "256" : "1");
+        }
+}
+
 /* The ruleset that the command's process puts in force; made here, where the plan is known. */
 static int make_ruleset(const struct launcher *x) {
         const struct plan *p = x->plan;
@@ -84,9 +96,11 @@ static int make_ruleset(const struct launcher *x) {
 
         if (abi == 0)
                 return -1;
-        int fd = landlock_new(abi, true);
+        int fd = p->nesting ? landlock_new_scopes() : landlock_new(abi, true);
         if (fd < 0)
                 launcher_fail(x->l, fd, "a Landlock ruleset cannot be made");
+        if (p->nesting)
+                return fd;
         for (size_t i = 0; i < p->n_rules; i++)
                 if ((r = landlock_allow_path(fd, abi, p->rules[i].path, p->rules[i].use)) < 0)
                         launcher_fail(x->l, r, "%s cannot be allowed by Landlock", p->rules[i].path);
@@ -190,8 +204,7 @@ void launcher_main(const struct plan *plan, const struct launch *l) {
         take_ids(&x);
         if (!strlist_has(&plan->without, "cgroup-namespace") && unshare(CLONE_NEWCGROUP) < 0)
                 launcher_fail(l, errno, "a cgroup namespace cannot be made\nuse --without=cgroup-namespace to go on without it");
-        /* The payload's own namespace is the only one that may be made beneath. The filter refuses more, too. */
-        (void)!file_poke(AT_FDCWD, "/proc/sys/user/max_user_namespaces", "1");
+        bound_namespaces(plan->nesting);
         mounts_open(&x);
         mounts_build(&x);
         /* An image's root is an overlay of the sandbox's own, to be changed as it likes. */

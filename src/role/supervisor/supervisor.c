@@ -87,6 +87,7 @@ static void fill_config(const struct supervisor *x, struct init_config *c) {
                 .umask = p->umask,
                 .capabilities = p->capabilities,
                 .writes_through = plan_writes_through(p),
+                .nesting = p->nesting == NESTING_USERNS,
         };
         for (size_t i = 0; i < p->ids.n_groups && i < INIT_MAX_GROUPS; i++)
                 c->groups[c->n_groups++] = p->ids.outer_groups[i];
