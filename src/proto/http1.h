@@ -255,6 +255,9 @@ enum http_refusal {
         HTTP_CONNECTION_FIELD,
         HTTP_HOST_DIFFERS,
         HTTP_LENGTH_DIFFERS,
+        /* Writing only */
+        HTTP_MADE_ANEW,
+        HTTP_NOT_AS_MEANT,
         HTTP_REFUSAL_N
 };
 unsigned http_refusal_status(enum http_refusal r); /* 400, 413, 414, 417, 431, 501, 505 */
@@ -265,12 +268,11 @@ const char *http_refusal_text(enum http_refusal r);
 
 struct http1_reader {
         enum http_refusal refused; /* why http1_read_head returned -EBADMSG */
-        bool response;
+        bool response, done;
         bool websocket; /* response: the request asked for a WebSocket */
         enum http_method method; /* response: of the request that it answers */
         unsigned interim;        /* 1xx so far */
         uint32_t line, scanned;  /* the line that is not complete yet, and how far it was looked at */
-        uint8_t connection;      /* what Connection said */
 };
 
 void http1_request_begin(struct http1_reader *r);
@@ -280,8 +282,9 @@ void http1_response_begin(struct http1_reader *r, const struct http_head *reques
 void http1_response_next(struct http1_reader *r);
 
 /* buf[0..n) is all that came of the message so far; a further call has the same bytes and more (the buffer may have
- * moved), and looks only at what is new. Returns 0 while the head is not complete, its length once it is, -EBADMSG where
- * it is refused (r->refused; whatever the pieces, the same). head is defined only once a length was returned. */
+ * moved), the same head, and looks only at what is new. Returns 0 while the head is not complete, its length once it is,
+ * -EBADMSG where it is refused (r->refused; whatever the pieces, the same), -EINVAL after the end. Only once a length was returned is head for
+ * others to read. */
 int http1_read_head(struct http1_reader *r, struct http_head *head, const char *buf, size_t n) _must_check_;
 
 /* --- Bodies --- */
