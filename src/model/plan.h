@@ -27,7 +27,7 @@ enum plan_op_kind {
         OP_MASK,     /* cover what `target` shows with an empty file or directory; nothing there is no error */
         OP_READONLY, /* attach `target` once more onto itself, read-only */
         /* In layer `layer`, beneath its root: */
-        OP_LAYER_DIR,     /* a directory that looks like the host's (mode; owner is the sandbox's) */
+        OP_LAYER_DIR,     /* a directory with the mode and owner that the tree below has there; else `mode`, the sandbox's */
         OP_LAYER_WHITEOUT,/* hides what the layers below have at `target` */
         OP_LAYER_FILE,    /* a file with the content `source` */
 };
@@ -182,3 +182,6 @@ char *plan_format(const struct plan *p);
 /* Adds the plan's members to an object that is being written. full: every operation and rule (--dry-run); else, for the
  * record of a run, the trees that it shows. */
 void plan_json(const struct plan *p, bool full, struct json *j);
+        /* Where in the workspace nothing stands yet that the run is to find there (volumes, the working directory), relative
+         * to it, without links: not the run's change, so made in a layer below its changes. */
+        struct strlist places, place_files; /* directories; files */

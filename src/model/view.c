@@ -196,32 +196,69 @@ int view_add_kernel(struct plan *p, const struct view_facts *f) {
         return 0;
 }
 
+/* The directories above a path, in a layer; those in `made` are there. modes: outermost first; NULL: new ones. */
+static int add_layer_parents(struct plan *p, struct strlist *made, const char *path, const mode_t *modes, int layer) {
+        size_t depth = 0;
+        int r;
+
+        for (const char *s = path; (s = strchr(s, '/')); s++, depth++) {
+                _cleanup_free_ char *dir = strndup(path, (size_t)(s - path));
+                if (!dir)
+                        return -ENOMEM;
+                if (strlist_has(made, dir))
+                        continue;
+                if ((r = strlist_add(made, dir)) < 0 ||
+                    (r = plan_add(p, OP_LAYER_DIR, dir, NULL, 0, modes ? modes[depth] : 0755, layer)) < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* The whiteout of a hidden path stands where the place or a directory above it would: then it is made when it is attached. */
+static bool is_hidden_place(const struct view_facts *f, const char *root, const char *place) {
+        for (size_t i = 0; i < f->n_hidden; i++) {
+                const char *rest = streq(f->hidden[i].root, root) ? str_after(place, f->hidden[i].path) : NULL;
+                if (rest && (*rest == 0 || *rest == '/'))
+                        return true;
+        }
+        return false;
+}
+
+static int add_places(struct plan *p, const struct view_facts *f, const char *root, struct strlist *made, int *layer) {
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < f->places.n + f->place_files.n; i++) {
+                bool file = i >= f->places.n;
+                const char *path = file ? f->place_files.items[i - f->places.n] : f->places.items[i];
+                if (is_hidden_place(f, root, path) || strlist_has(made, path))
+                        continue;
+                if (*layer == 0)
+                        *layer = (int)p->n_layers++;
+                if ((r = add_layer_parents(p, made, path, NULL, *layer)) == 0 && (r = strlist_add(made, path)) == 0)
+                        r = file ? plan_add(p, OP_LAYER_FILE, path, "", 0, 0644, *layer)
+                                 : plan_add(p, OP_LAYER_DIR, path, NULL, 0, 0755, *layer);
+        }
+        return r;
+}
+
 /* Layer 0 is empty: an overlay needs two layers. Returns the layer with the whiteouts of everything hidden beneath
- * root, 0 if nothing is. */
+ * root and, of the workspace, the places that are made; 0 if there is nothing. */
 int view_add_hidden_layer(struct plan *p, const struct view_facts *f, const char *root) {
         _cleanup_strlist_ struct strlist made = {};
         int layer = 0, r;
 
         for (size_t i = 0; i < f->n_hidden; i++) {
                 const struct view_hidden *h = &f->hidden[i];
-                size_t depth = 0;
                 if (!streq(h->root, root))
                         continue;
                 if (layer == 0)
                         layer = (int)p->n_layers++;
-                for (const char *s = h->path; (s = strchr(s, '/')); s++, depth++) {
-                        _cleanup_free_ char *dir = strndup(h->path, (size_t)(s - h->path));
-                        if (!dir)
-                                return -ENOMEM;
-                        if (strlist_has(&made, dir))
-                                continue;
-                        if ((r = strlist_add(&made, dir)) < 0 ||
-                            (r = plan_add(p, OP_LAYER_DIR, dir, NULL, 0, h->modes[depth], layer)) < 0)
-                                return r;
-                }
-                if ((r = plan_add(p, OP_LAYER_WHITEOUT, h->path, NULL, 0, 0, layer)) < 0)
+                if ((r = add_layer_parents(p, &made, h->path, h->modes, layer)) < 0 ||
+                    (r = plan_add(p, OP_LAYER_WHITEOUT, h->path, NULL, 0, 0, layer)) < 0)
                         return r;
         }
+        if (p->workspace && p->mode == WORKSPACE_COW && streq(root, p->workspace) && (r = add_places(p, f, root, &made, &layer)) < 0)
+                return r;
         return layer;
 }
 
@@ -356,6 +393,8 @@ void view_facts_clear(struct view_facts *f) {
         strlist_clear(&f->read_files);
         strlist_clear(&f->hidden_elsewhere);
         strlist_clear(&f->layers);
+        strlist_clear(&f->places);
+        strlist_clear(&f->place_files);
         for (size_t i = 0; i < f->n_volumes; i++) {
                 free(f->volumes[i].host);
                 free(f->volumes[i].inside);

@@ -145,6 +145,32 @@ TEST(hidden_layer) {
         view_facts_clear(&f);
 }
 
+TEST(places_in_the_workspace) {
+        for (int mode = 0; mode < 2; mode++) {
+                struct view_facts f = {};
+                struct plan *p = make(&f, "/srv2/p", mode ? WORKSPACE_RO : WORKSPACE_COW);
+                f.hidden = calloc(1, sizeof(*f.hidden));
+                f.n_hidden = 1;
+                f.hidden[0] = (struct view_hidden){strdup("/srv2/p"), strdup("a/b/.env"), calloc(3, sizeof(mode_t))};
+                f.hidden[0].modes[0] = 0750;
+                check(strlist_add(&f.places, "a/new") == 0 && strlist_add(&f.places, "x/y") == 0 && strlist_add(&f.places, "a/b/.env/z") == 0);
+                check(strlist_add(&f.place_files, "x/file") == 0);
+                run(p, &f);
+                const struct plan_op *ws = find(p, OP_OVERLAY, "/srv2/p"), *a = find(p, OP_LAYER_DIR, "a"), *new = find(p, OP_LAYER_DIR, "a/new");
+                check(ws && a->mode == 0750);
+                if (mode) { /* there no layer of changes lies above */
+                        check(!new && !find(p, OP_LAYER_FILE, "x/file"));
+                } else {
+                        check(new && new->layer == ws->layer && place(p, a) < place(p, new) && place(p, new) < place(p, ws));
+                        check(find(p, OP_LAYER_DIR, "x") && find(p, OP_LAYER_DIR, "x/y")->layer == ws->layer);
+                        check(find(p, OP_LAYER_FILE, "x/file")->layer == ws->layer && !*find(p, OP_LAYER_FILE, "x/file")->source);
+                        check(!find(p, OP_LAYER_DIR, "a/b/.env") && !find(p, OP_LAYER_DIR, "a/b/.env/z")); /* a whiteout is there */
+                }
+                plan_free(p);
+                view_facts_clear(&f);
+        }
+}
+
 TEST(sockets_are_covered_where_bound) {
         struct view_facts f = {};
         struct plan *p = make(&f, "/srv2/p", WORKSPACE_RW);

@@ -16,6 +16,8 @@ struct launcher {
         unsigned n_scratch;
         uint64_t *through; /* mount ids of what writes through to the host */
         unsigned n_through;
+        int layer;    /* that was looked up last, and the tree that it covers; 0: none yet */
+        int below;
 };
 
 /* Reports what failed ("text", newline, "fix") and ends. */

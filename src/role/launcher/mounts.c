@@ -94,8 +94,20 @@ static void do_bind(struct launcher *x, const struct plan_op *op, int tree) {
                 place_writes_through(x, tree);
 }
 
+/* A directory of a layer hides the one at `target` of the tree below, whose mode and owner it must have; one that is new is
+ * the view's. */
+static void look_as_below(const struct launcher *x, int tree, const char *target, mode_t mode, const char *path) {
+        struct stat st;
+        bool there = tree >= 0 && fstatat(tree, target, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+
+        if (!there || x->plan->ids.single || fchownat(AT_FDCWD, path, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) < 0)
+                place_own(x, AT_FDCWD, path);
+        if (chmod(path, (there ? st.st_mode : mode) & 03777) < 0) /* mkdir drops the set-group-ID bit */
+                launcher_fail(x->l, errno, "%s cannot be made in a layer", target);
+}
+
 static void do_overlay(struct launcher *x, const struct plan_op *op, int tree, size_t i) {
-        char lower[128], path[48], why[256] = "";
+        char lower[128], path[48], top[48], why[256] = "";
         const char *shadow = (op->flags & PLAN_UPPER) && x->plan->shadow ? "shadow:" : "";
         struct mount_option o[6];
         unsigned n = 0;
@@ -104,13 +116,23 @@ static void do_overlay(struct launcher *x, const struct plan_op *op, int tree, s
         snprintf(path, sizeof(path), STAGE "/s/%zu", i);
         if (mkdir(path, 0755) < 0)
                 launcher_fail(x->l, errno, "the staging area cannot be made");
+        /* What is only read has the layer's own directory for its root. */
+        if (op->layer == 0)
+                snprintf(top, sizeof(top), STAGE "/s/%zu.top", i);
+        else
+                snprintf(top, sizeof(top), STAGE "/l/%d", op->layer);
+        if (!(op->flags & PLAN_UPPER)) {
+                if (op->layer == 0 && mkdir(top, 0755) < 0)
+                        launcher_fail(x->l, errno, "the staging area cannot be made");
+                look_as_below(x, tree, ".", 0755, top);
+        }
         r = mount_attach(tree, AT_FDCWD, path);
         if (r < 0)
                 launcher_fail(x->l, r, "%s cannot be staged", op->source);
         if (op->layer == 0 && (op->flags & PLAN_UPPER))
                 snprintf(lower, sizeof(lower), "%s%s", shadow, path);
         else
-                snprintf(lower, sizeof(lower), STAGE "/l/%d:%s%s", op->layer, shadow, path);
+                snprintf(lower, sizeof(lower), "%s:%s%s", top, shadow, path);
         o[n++] = (struct mount_option){"lowerdir", lower};
         if (op->flags & PLAN_UPPER) {
                 o[n++] = (struct mount_option){"upperdir", "upper"};
@@ -235,6 +257,18 @@ static void do_new(struct launcher *x, const struct plan_op *op) {
         close(fd);
 }
 
+/* The tree that a layer will cover, as the sandbox will see it; -1: none. */
+static int tree_below(struct launcher *x, int layer) {
+        if (x->layer != layer) {
+                x->layer = layer;
+                x->below = -1;
+                for (size_t i = 0; i < x->plan->n_ops && x->below < 0; i++)
+                        if (x->plan->ops[i].kind == OP_OVERLAY && x->plan->ops[i].layer == layer)
+                                x->below = x->trees[i];
+        }
+        return x->below;
+}
+
 static void do_layer(struct launcher *x, const struct plan_op *op) {
         char path[4200];
         int r = snprintf(path, sizeof(path), STAGE "/l/%d/%s", op->layer, op->target);
@@ -242,9 +276,9 @@ static void do_layer(struct launcher *x, const struct plan_op *op) {
         if (r < 0 || (size_t)r >= sizeof(path))
                 launcher_fail(x->l, ENAMETOOLONG, "%s cannot be hidden", op->target);
         if (op->kind == OP_LAYER_DIR) {
-                if (mkdir(path, 0700) < 0 || chmod(path, op->mode & 03777) < 0) /* mkdir drops the set-group-ID bit */
+                if (mkdir(path, 0700) < 0)
                         launcher_fail(x->l, errno, "%s cannot be made in a layer", op->target);
-                place_own(x, AT_FDCWD, path);
+                look_as_below(x, tree_below(x, op->layer), op->target, op->mode, path);
         } else if (op->kind == OP_LAYER_WHITEOUT) {
                 if (mknod(path, S_IFCHR, makedev(0, 0)) < 0)
                         launcher_fail(x->l, errno, "%s cannot be hidden", op->target);
