@@ -45,7 +45,7 @@ TEST(registries) {
                 {t, NULL, "::ffff:0:8.8.8.8", "::ffff:0:9.9.9.9", "::ffff:1:8.8.8.8", NULL, r},
                 {p, "64:ff9a:ffff::8.8.8.8", "64:ff9b::8.8.8.8", "64:ff9b::9.9.9.9", "64:ff9b::1:808:808", r, r},
                 {r, NULL, "64:ff9b:0:ffff::", "64:ff9b:0:ffff:ffff:ffff:ffff:ffff", "64:ff9b:1::", NULL, t},
-                {r, "64:ff9b:1:ffff:ffff:ffff:ffff:ffff", "64:ff9b:2::", "ff::", NULL, r, NULL},
+                {r, NULL, "64:ff9b:2::", "ff::", NULL, NULL, NULL},
                 {r, NULL, "100::", "100::ffff:ffff:ffff:ffff", "100:0:0:1::", NULL, r},
                 {r, NULL, "1fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "100:0:0:1::1", "2000::", NULL, p},
                 {"benchmarking", "2001:1:ffff:ffff:ffff:ffff:ffff:ffff", "2001:2::", "2001:2:0:ffff:ffff:ffff:ffff:ffff", "2001:2:1::", r, r},
@@ -72,7 +72,7 @@ TEST(registries) {
 
 TEST(embedded) {
         static const struct {
-                const char *address, *klass, *inner[3];
+                const char *address, *klass, *inner[4];
         } t[] = {
                 {"8.8.8.8", "public", {NULL}},
                 {"::ffff:8.8.8.8", "public", {NULL}}, /* it is the IPv4 address */
@@ -87,9 +87,12 @@ TEST(embedded) {
                 {"64:ff9b::", "this host", {"0.0.0.0"}},
                 {"64:ff9b:1::10.0.0.1", "private", {"10.0.0.1"}},
                 {"64:ff9b:1::8.8.8.8", "IPv6 transition", {"8.8.8.8"}},
-                {"64:ff9b:1:a9fe:a9:fe00::", "metadata service", {"169.254.169.254"}}, /* behind 48 bits */
-                {"64:ff9b:1:a9:fe:a9fe::", "metadata service", {"169.254.169.254", "254.169.254.0"}}, /* 56, and read as 64 */
-                {"64:ff9b:1:0:a9:fea9:fe00::", "metadata service", {"169.254.169.254"}}, /* 64 */
+                /* behind 48, 56 or 64 bits, of which an address does not say which */
+                {"64:ff9b:1:a9fe:a9:fe00::", "metadata service", {"169.254.169.254", "254.169.254.0", "169.254.0.0"}},
+                {"64:ff9b:1:a9:fe:a9fe::", "metadata service", {"169.254.169.254", "254.169.254.0"}},
+                {"64:ff9b:1:0:a9:fea9:fe00::", "metadata service", {"169.254.169.254", "254.0.0.0"}},
+                {"64:ff9b:1:0:a9:fea9:800:1", "IPv6 transition", {"8.0.0.1"}},
+                {"64:ff9b:1:a9fe:1a9:fe00::", "IPv6 transition", {NULL}}, /* byte 8 is to be zero */
                 {"2002:7f00:1::1", "loopback", {"127.0.0.1"}},
                 {"2002:a9fe:a9fe::", "metadata service", {"169.254.169.254"}},
                 {"2001:0:808:808:0:0:f5ff:fffe", "private", {"8.8.8.8", "10.0.0.1"}},
@@ -107,7 +110,7 @@ TEST(embedded) {
                 check_streq(klass(t[i].address), t[i].klass);
                 a = parse(t[i].address);
                 size_t n = address_embedded(&a, inner), wanted = 0;
-                while (wanted < 3 && t[i].inner[wanted])
+                while (wanted < 4 && t[i].inner[wanted])
                         wanted++;
                 for (size_t k = 0; k < n; k++) {
                         char text[ADDRESS_TEXT_MAX];
