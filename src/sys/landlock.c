@@ -68,12 +68,6 @@ int landlock_new_scopes(void) {
         return fd < 0 ? -errno : (int)fd;
 }
 
-int landlock_new_scopes(void) {
-        struct ruleset_attr a = {.scoped = SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL};
-        long fd = syscall(SYS_landlock_create_ruleset, &a, sizeof(a), 0);
-        return fd < 0 ? -errno : (int)fd;
-}
-
 int landlock_allow(int ruleset, int abi, int fd, unsigned use) {
         struct stat st;
         uint64_t rights = 0;

@@ -16,8 +16,6 @@ int landlock_abi(void);
 int landlock_new(int abi, bool scoped) _must_check_;
 /* One that handles no file right, so that mounts stay possible (landlock(7)), and keeps the same within. ABI 6 or later. */
 int landlock_new_scopes(void) _must_check_;
-/* One that handles no file right, so that mounts stay possible (landlock(7)), and keeps the same within. ABI 6 or later. */
-int landlock_new_scopes(void) _must_check_;
 /* Allows `use` (enum tree_use) beneath fd (a directory) or on it (anything else). */
 int landlock_allow(int ruleset, int abi, int fd, unsigned use) _must_check_;
 /* The same for a path, following links; a missing path is no error. */
