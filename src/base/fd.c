@@ -1,6 +1,7 @@
 /* Whole reads and writes, small files; see fd.h. */
 #include <limits.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "base/fd.h"
@@ -102,4 +103,45 @@ int mkdir_parents(const char *path, mode_t mode) {
         if (mkdir(p, mode) < 0 && errno != EEXIST)
                 return -errno;
         return 0;
+}
+
+union ancillary {
+        struct cmsghdr h;
+        char space[CMSG_SPACE(sizeof(int) * FD_PASS_MAX)];
+};
+
+int fd_send(int sock, const void *data, size_t size, const int *fds, size_t n, int flags) {
+        union ancillary c = {};
+        struct iovec iov = {(void *)data, size};
+        struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+
+        if (n > FD_PASS_MAX)
+                return -EINVAL;
+        if (n > 0) {
+                m.msg_control = &c;
+                m.msg_controllen = CMSG_SPACE(sizeof(int) * n);
+                struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+                h->cmsg_level = SOL_SOCKET;
+                h->cmsg_type = SCM_RIGHTS;
+                h->cmsg_len = CMSG_LEN(sizeof(int) * n);
+                memcpy(CMSG_DATA(h), fds, sizeof(int) * n);
+        }
+        return sendmsg(sock, &m, flags | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+ssize_t fd_receive(int sock, void *data, size_t size, int *fds, size_t *ret_n, int flags) {
+        union ancillary c = {};
+        struct iovec iov = {data, size};
+        struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof(c)};
+        ssize_t n = recvmsg(sock, &m, flags | MSG_CMSG_CLOEXEC);
+
+        *ret_n = 0;
+        if (n < 0)
+                return -errno;
+        struct cmsghdr *h = CMSG_FIRSTHDR(&m); /* the kernel puts all of one message's into one */
+        if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS) {
+                *ret_n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+                memcpy(fds, CMSG_DATA(h), sizeof(int) * *ret_n);
+        }
+        return n;
 }

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/net.h"
 #include "base/str.h"
 #include "model/policy.h"
 #include "proto/json.h"
@@ -88,6 +89,20 @@ struct plan_limits {
         uint64_t scratch_bytes, scratch_inodes; /* of the writable tmpfs */
 };
 
+/* What the launcher makes of the network namespace, and gate and brokers decide by. */
+struct plan_network {
+        bool on;                   /* there is a gate; else lo and nothing more */
+        uint8_t own[4];            /* the sandbox's own address */
+        uint8_t pool[4];           /* of synthetic addresses, own among them */
+        unsigned pool_prefix;
+        struct net_ports *ports;   /* that names can be reached at */
+        size_t n_ports;
+        struct net_target *targets; /* that rules name by address */
+        size_t n_targets;
+        void *table;               /* the compiled policy (table.h) */
+        size_t table_size;
+};
+
 struct plan {
         char *id;   /* sandbox id, lower-case hex */
         char *name; /* --name, or NULL */
@@ -112,6 +127,7 @@ struct plan {
         struct plan_rule *rules;
         size_t n_rules, cap_rules;
         struct plan_limits limits;
+        struct plan_network network;
         int landlock_abi; /* 0: not available */
         struct strlist env;  /* NAME=VALUE */
         struct strlist argv;
@@ -168,6 +184,9 @@ struct view_facts {
                 bool writable, file;
         } *volumes; /* a place before what lies beneath it */
         size_t n_volumes;
+        /* Where in the workspace nothing stands yet that the run is to find there (volumes, the working directory), relative
+         * to it, without links: not the run's change, so made in a layer below its changes. */
+        struct strlist places, place_files; /* directories; files */
 };
 void view_facts_clear(struct view_facts *f);
 /* The view of the process tier, or of an image: adds the operations and rules to the plan. view.c, view-image.c. */
@@ -182,6 +201,3 @@ char *plan_format(const struct plan *p);
 /* Adds the plan's members to an object that is being written. full: every operation and rule (--dry-run); else, for the
  * record of a run, the trees that it shows. */
 void plan_json(const struct plan *p, bool full, struct json *j);
-        /* Where in the workspace nothing stands yet that the run is to find there (volumes, the working directory), relative
-         * to it, without links: not the run's change, so made in a layer below its changes. */
-        struct strlist places, place_files; /* directories; files */

@@ -54,6 +54,7 @@ enum init_msg_type {
         INIT_EXITED,            /* status: as from wait(2) */
         INIT_PAUSED,            /* everything was sent the stop that INIT_PAUSE asked for */
         INIT_TERMINAL,          /* with the terminal's master as ancillary fd */
+        INIT_NETWORK,           /* with the gate's sockets as ancillary fds, NETNS_N of them (base/net.h) */
         /* supervisor to init */
         INIT_SIGNAL,            /* status: signal for the command */
         INIT_PAUSE,             /* stop everything but init: where no cgroup freezes */

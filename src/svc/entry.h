@@ -5,6 +5,7 @@
 #include "base/macros.h"
 #include "model/plan.h"
 #include "proto/init-msg.h"
+#include "proto/net-msg.h"
 
 /* What the launcher inherits, beside the plan. All fds are close-on-exec. */
 struct launch {
@@ -27,6 +28,9 @@ enum run_msg_type {
         RUN_TERMINAL,    /* ancillary: the master of the sandbox's terminal */
         RUN_STOPPED,     /* the command was stopped from its terminal: status is the signal */
         RUN_ENDED,       /* result; the last message */
+        RUN_NET_START,   /* status: enum net_role; ancillary: the fds that net_start() takes */
+        RUN_NET_REPORT,  /* report: of a gate or a broker, untrusted */
+        RUN_NET_FAILED,  /* status: -errno or 0; report.text: what of the network does not work any more */
         /* from the command line */
         RUN_SIGNAL,      /* status: to be sent to the command */
         RUN_PAUSE, RUN_RESUME, /* freeze and thaw everything */
@@ -56,6 +60,7 @@ struct run_msg {
                 struct error error;
                 struct run_result result;
                 struct init_readback readback;
+                struct net_report report;
         };
 };
 
@@ -69,6 +74,7 @@ struct supervise {
         struct state *state;   /* its directory, whose lock the supervisor holds as long as it lives */
         bool remove;           /* keep nothing of it (--rm) */
         struct cgroup *cgroup; /* NULL: none */
+        int table;             /* the compiled policy of the network, a sealed memfd; -1: no network */
 };
 /* Runs one sandbox to its end. Never returns. */
 _noreturn_ void supervisor_main(struct supervise *s);

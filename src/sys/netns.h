@@ -6,15 +6,6 @@
 #include "base/macros.h"
 #include "sys/nft.h"
 
-/* The gate's sockets. */
-enum netns_fd {
-        NETNS_TCP4, NETNS_TCP6, /* transparent listeners: getsockname(2) of an accepted connection is where it was meant to go */
-        NETNS_DNS_UDP4, NETNS_DNS_UDP6, /* with IP_PKTINFO and IPV6_RECVPKTINFO: answered from the address that was asked */
-        NETNS_DNS_TCP4, NETNS_DNS_TCP6,
-        NETNS_LOG, /* netlink: reports of what was refused at the first packet */
-        NETNS_N,
-};
-
 /* Brings up lo, and nothing else: a sandbox without a network policy. */
 int netns_loopback(void) _must_check_;
 /* Also the routes, the rules and the sockets. fds is untouched on failure; *ret_what names what failed. */

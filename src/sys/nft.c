@@ -261,10 +261,7 @@ static void table_begin(struct table *t, struct netlink *nl, uint8_t family) {
         netlink_end(nl);
 }
 
-static bool is_mapped(const uint8_t *address) {
-        static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-        return memcmp(address, prefix, sizeof(prefix)) == 0;
-}
+static bool is_v4(const struct net_target *t) { return t->prefix >= 96 && net_is_mapped(t->address); }
 
 size_t nft_size(const struct nft_config *c) { return RULE_BYTES * (32 + c->n_ports + 2 * c->n_targets); }
 
@@ -288,17 +285,17 @@ int nft_install(const struct nft_config *c, void *buf, size_t size, const char *
         for (size_t i = 0; i < c->n_ports; i++)
                 allow(&t, c->pool, c->pool_prefix, c->ports[i].from, c->ports[i].to, c->gate_port);
         for (size_t i = 0; i < c->n_targets; i++)
-                if (c->targets[i].prefix >= 96 && is_mapped(c->targets[i].address))
-                        allow(&t, c->targets[i].address + 12, c->targets[i].prefix - 96, c->targets[i].port_from,
-                              c->targets[i].port_to, c->gate_port);
+                if (is_v4(&c->targets[i]))
+                        allow(&t, c->targets[i].address + 12, c->targets[i].prefix - 96, c->targets[i].ports.from,
+                              c->targets[i].ports.to, c->gate_port);
         refuse_rest(&t, c->log_group);
         table_begin(&t, &nl, NFPROTO_IPV6);
         leave_alone(&t, loopback6, 128, c->gate_port);
         leave_dns(&t, IPPROTO_UDP);
         leave_dns(&t, IPPROTO_TCP);
         for (size_t i = 0; i < c->n_targets; i++)
-                if (!(c->targets[i].prefix >= 96 && is_mapped(c->targets[i].address)))
-                        allow(&t, c->targets[i].address, c->targets[i].prefix, c->targets[i].port_from, c->targets[i].port_to,
+                if (!is_v4(&c->targets[i]))
+                        allow(&t, c->targets[i].address, c->targets[i].prefix, c->targets[i].ports.from, c->targets[i].ports.to,
                               c->gate_port);
         refuse_rest(&t, c->log_group);
         batch_mark(&nl, NFNL_MSG_BATCH_END);

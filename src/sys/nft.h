@@ -13,23 +13,15 @@
 #include <stdint.h>
 
 #include "base/macros.h"
-
-/* Addresses and ports that a policy's rule names, as model/table.h has them: both families' in 16 bytes, IPv4 mapped. */
-struct nft_target {
-        uint8_t address[16];
-        unsigned prefix; /* bits of the 128 */
-        uint16_t port_from, port_to;
-};
+#include "base/net.h"
 
 struct nft_config {
         uint8_t own[4];  /* the sandbox's own address on lo */
         uint8_t pool[4]; /* of synthetic addresses */
         unsigned pool_prefix;
-        const struct nft_target *targets; /* pool addresses aside; */
+        const struct net_target *targets; /* that rules name by address */
         size_t n_targets;
-        const struct nft_ports {
-                uint16_t from, to;
-        } *ports; /* that names can be reached at */
+        const struct net_ports *ports; /* that names can be reached at */
         size_t n_ports;
         uint16_t gate_port; /* of the transparent listeners */
         uint16_t log_group;

@@ -24,7 +24,7 @@ pid_t process_clone(uint64_t flags, int cgroup_fd, int *ret_pidfd) {
         struct clone_args a = {
                 .flags = flags | CLONE_PIDFD | (cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0),
                 .pidfd = (uint64_t)(uintptr_t)&pidfd,
-                .exit_signal = SIGCHLD,
+                .exit_signal = flags & CLONE_PARENT ? 0 : SIGCHLD, /* clone(2): that of the caller then */
                 .cgroup = cgroup_fd >= 0 ? (uint64_t)cgroup_fd : 0,
         };
         long pid = syscall(SYS_clone3, &a, sizeof(a));

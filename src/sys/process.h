@@ -7,7 +7,8 @@
 
 #include "base/macros.h"
 
-/* fork(2) into new namespaces (CLONE_NEW*) and, where cgroup_fd >= 0, into a v2 cgroup. Returns the pid, 0 in the
+/* fork(2) into new namespaces (CLONE_NEW*), with CLONE_PARENT as the caller's sibling, and, where cgroup_fd >= 0, into a v2
+ * cgroup. Returns the pid, 0 in the
  * child; *ret_pidfd is set in the parent. */
 pid_t process_clone(uint64_t flags, int cgroup_fd, int *ret_pidfd) _must_check_;
 /* Writes "allow" rules of id maps for another process or (pid 0) for the caller. setgroups_deny: needed where the

@@ -16,6 +16,7 @@
 
 #include "base/fd.h"
 #include "role/cli/guard.h"
+#include "svc/net-start.h"
 
 /* Passed on to the command; TSTP pauses it, WINCH resizes its terminal, CHLD is about the supervisor. */
 static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
@@ -27,6 +28,9 @@ static const int handled[] = {SIGTSTP, SIGCONT, SIGWINCH, SIGCHLD, SIGTTOU, SIGT
 #define LAST_OUTPUT_MS 1000
 /* In the background there is no event for coming to the foreground: looked at so often. */
 #define FOREGROUND_LOOK_MS 250
+
+/* A gate and a broker for each identity, and those that are being replaced. */
+#define NETWORK_PROCESSES_MAX (2 * (1 + NET_BROKERS_MAX))
 
 struct buffer {
         char data[65536];
@@ -54,6 +58,8 @@ struct relay {
         struct stream out[3]; /* the terminal's, stdout's, stderr's */
         uint64_t written;     /* read of all three */
         uint64_t give_up_at;  /* ms: when output that nobody takes is dropped; 0: not */
+        pid_t network[NETWORK_PROCESSES_MAX]; /* gates and brokers that run */
+        size_t n_network;
         struct run_result result;
         struct error *e;
 };
@@ -161,40 +167,78 @@ static void stop_self(struct relay *r) {
         ask(r, RUN_RESUME, 0);
 }
 
-static void on_supervisor(struct relay *r) {
-        union {
-                struct cmsghdr h;
-                char space[CMSG_SPACE(sizeof(int))];
-        } c = {};
-        struct run_msg m;
-        struct iovec iov = {&m, sizeof(m)};
-        struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof(c)};
-        ssize_t n = recvmsg(r->g->supervisor, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+/* A gate or broker, which the supervisor has no right to start. One that cannot be is seen by it as one that ended. */
+static void start_network(struct relay *r, enum net_role role, const int *fds, size_t n) {
+        struct error e = {};
+        pid_t pid;
+        int pidfd;
 
-        if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
+        if (r->n_network >= ELEMENTSOF(r->network) || role > NET_ROLE_BROKER)
+                return;
+        if (net_start(r->g->plan, role, fds, n, &pid, &pidfd, &e) < 0) {
+                net_log_failed(&r->g->log, 0, e.msg);
+                return;
+        }
+        close(pidfd);
+        r->network[r->n_network++] = pid;
+}
+
+/* Gates and brokers that have ended. */
+static void reap_network(struct relay *r) {
+        for (size_t i = 0; i < r->n_network;) {
+                if (waitpid(r->network[i], NULL, WNOHANG) == r->network[i])
+                        r->network[i] = r->network[--r->n_network];
+                else
+                        i++;
+        }
+}
+
+/* None outlives the run. */
+static void end_network(struct relay *r) {
+        for (size_t i = 0; i < r->n_network; i++)
+                kill(r->network[i], SIGKILL);
+        for (size_t i = 0; i < r->n_network; i++)
+                while (waitpid(r->network[i], NULL, 0) < 0 && errno == EINTR)
+                        ;
+        r->n_network = 0;
+}
+
+static void on_supervisor(struct relay *r) {
+        struct run_msg m;
+        int fds[FD_PASS_MAX];
+        size_t n_fds;
+        ssize_t n = fd_receive(r->g->supervisor, &m, sizeof(m), fds, &n_fds, MSG_DONTWAIT);
+
+        if (n == -EAGAIN || n == -EINTR || n == -ECONNRESET)
                 return;
         if (n != sizeof(m)) {
                 r->lost = r->over = true;
-                return;
+                m.type = 0;
         }
         switch (m.type) {
         case RUN_FAILED:
                 *r->e = m.error;
                 break;
-        case RUN_TERMINAL: {
-                struct cmsghdr *h = CMSG_FIRSTHDR(&msg);
-                if (!h || h->cmsg_type != SCM_RIGHTS)
+        case RUN_TERMINAL:
+                if (n_fds != 1)
                         break;
-                int master;
-                memcpy(&master, CMSG_DATA(h), sizeof(int));
-                set_up_stream(&r->out[0], master, terminal_output(r->g));
+                set_up_stream(&r->out[0], fds[0], terminal_output(r->g));
+                n_fds = 0;
                 (void)fcntl(r->out[0].from, F_SETFL, O_RDWR | O_NONBLOCK);
                 resize(r);
                 set_raw(r, true);
                 break;
-        }
         case RUN_STOPPED:
                 stop_self(r);
+                break;
+        case RUN_NET_START:
+                start_network(r, (enum net_role)m.status, fds, n_fds);
+                break;
+        case RUN_NET_REPORT:
+                net_log_report(&r->g->log, &m.report);
+                break;
+        case RUN_NET_FAILED:
+                net_log_failed(&r->g->log, m.status, m.report.text);
                 break;
         case RUN_ENDED:
                 r->result = m.result;
@@ -203,6 +247,8 @@ static void on_supervisor(struct relay *r) {
                         r->give_up_at = now_ms() + LAST_OUTPUT_MS;
                 break;
         }
+        for (size_t i = 0; i < n_fds; i++)
+                close(fds[i]);
 }
 
 static void on_signal(struct relay *r) {
@@ -220,6 +266,7 @@ static void on_signal(struct relay *r) {
                         if (r->out[0].from >= 0)
                                 resize(r);
                 } else if (sig == SIGCHLD) {
+                        reap_network(r);
                         /* A supervisor that is stopped keeps no deadline and hears no alarm: the run ends. */
                         if (waitpid(r->g->supervisor_pid, &status, WNOHANG | WUNTRACED) == r->g->supervisor_pid &&
                             WIFSTOPPED(status)) {
@@ -403,6 +450,7 @@ void guard_run(struct guard *g, struct run_result *ret, struct error *e) {
         fill_mask(&mask);
         r.sigfd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
         loop(&r);
+        end_network(&r);
         set_raw(&r, false);
         fd_close(r.sigfd);
         /* After its last message, which init and all it held did not outlive, the supervisor only tidies up: it is not

@@ -4,6 +4,7 @@
 
 #include <sys/ioctl.h>
 
+#include "role/cli/net-log.h"
 #include "svc/entry.h"
 
 struct guard {
@@ -13,6 +14,8 @@ struct guard {
         bool stdin_raw;    /* our stdin is a terminal whose keys go to the sandbox */
         int out[2];        /* read ends of pipes from its stdout and stderr; -1: not relayed, or (stderr) by the first */
         uint64_t output_limit; /* bytes; 0: none */
+        const struct plan *plan;
+        struct net_log log;
 };
 
 /* The size of the caller's terminal. */

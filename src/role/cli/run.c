@@ -242,8 +242,8 @@ static int make_shadow(struct plan *p, const struct state *s, const struct strli
 static int start_and_guard(const struct run_options *o, struct prepared *x, struct state *s, struct strlist *hidden,
                            struct run_result *res, struct error *e) {
         struct plan *p = x->plan;
-        struct guard g = {.supervisor = -1, .out = {-1, -1}};
-        struct supervise sup = {.plan = p, .state = s, .remove = o->rm};
+        struct guard g = {.supervisor = -1, .out = {-1, -1}, .plan = p};
+        struct supervise sup = {.plan = p, .state = s, .remove = o->rm, .table = -1};
         struct cgroup cg = {.v2 = -EBADF};
         bool have_cgroup = false;
         int pair[2], r;

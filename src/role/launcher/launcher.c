@@ -9,7 +9,6 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/close_range.h>
-#include <net/if.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,6 +25,7 @@
 #include "role/launcher/launcher.h"
 #include "sys/landlock.h"
 #include "sys/mount.h"
+#include "sys/netns.h"
 #include "sys/process.h"
 
 enum { INIT_CTL_FD = 3, INIT_LANDLOCK_FD = 4, INIT_TTY_FD = 5 };
@@ -65,11 +65,36 @@ static void take_ids(const struct launcher *x) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-static void bring_up_loopback(const struct launch *l) {
-        _cleanup_fd_ int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-        struct ifreq ifr = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
-        if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &ifr) < 0)
-                launcher_fail(l, errno, "the loopback interface cannot be brought up");
+/* Of the gate's listeners. Nobody's own server wants port 1, and nothing inside can be bound to it any more. */
+#define GATE_PORT 1
+#define LOG_GROUP 1
+
+static void make_network(const struct launcher *x) {
+        const struct plan_network *net = &x->plan->network;
+        const struct nft_config config = {
+                .pool_prefix = net->pool_prefix, .targets = net->targets, .n_targets = net->n_targets, .ports = net->ports,
+                .n_ports = net->n_ports, .gate_port = GATE_PORT, .log_group = LOG_GROUP,
+                .own = {net->own[0], net->own[1], net->own[2], net->own[3]},
+                .pool = {net->pool[0], net->pool[1], net->pool[2], net->pool[3]},
+        };
+        struct init_msg m = {.type = INIT_NETWORK};
+        const char *what;
+        int fds[NETNS_N], r;
+
+        if (!net->on) {
+                if ((r = netns_loopback()) < 0)
+                        launcher_fail(x->l, r, "the loopback interface cannot be brought up");
+                return;
+        }
+        _cleanup_free_ void *buf = malloc(nft_size(&config));
+        if (!buf)
+                launcher_fail(x->l, ENOMEM, "out of memory");
+        if ((r = netns_prepare(&config, buf, nft_size(&config), fds, &what)) < 0)
+                launcher_fail(x->l, r, "%s of the sandbox cannot be made\nbelljar doctor shows what this host can give", what);
+        if ((r = fd_send(x->l->control, &m, sizeof(m), fds, NETNS_N, 0)) < 0)
+                launcher_fail(x->l, r, "the gate's sockets cannot be handed over");
+        for (size_t i = 0; i < NETNS_N; i++)
+                close(fds[i]);
 }
 
 /* Servers of images listen on ports below 1024, as root; the capability for that would be one over the network namespace. */
@@ -133,18 +158,7 @@ static int make_terminal(const struct launcher *x) {
         if (!x->plan->ids.single && fchown(slave, x->plan->ids.outer_uid, x->plan->ids.outer_gid) < 0)
                 launcher_fail(l, errno, "the terminal cannot be given to the sandbox's user");
         struct init_msg m = {.type = INIT_TERMINAL};
-        struct iovec iov = {&m, sizeof(m)};
-        union {
-                struct cmsghdr h;
-                char space[CMSG_SPACE(sizeof(int))];
-        } c = {};
-        struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof(c)};
-        struct cmsghdr *h = CMSG_FIRSTHDR(&msg);
-        h->cmsg_level = SOL_SOCKET;
-        h->cmsg_type = SCM_RIGHTS;
-        h->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(h), &master, sizeof(int));
-        if (sendmsg(l->control, &msg, MSG_NOSIGNAL) < 0)
+        if (fd_send(l->control, &m, sizeof(m), &master, 1, 0) < 0)
                 launcher_fail(l, errno, "the terminal cannot be handed over");
         return slave;
 }
@@ -213,7 +227,7 @@ void launcher_main(const struct plan *plan, const struct launch *l) {
                 launcher_fail(l, r, "the root cannot be made read-only");
         if (plan->image)
                 open_low_ports();
-        bring_up_loopback(l);
+        make_network(&x);
         if (sethostname(plan->hostname, strlen(plan->hostname)) < 0)
                 launcher_fail(l, errno, "the host name cannot be set");
         r = mount_pivot(NEW_ROOT);

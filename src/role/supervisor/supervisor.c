@@ -63,6 +63,7 @@ static void fail_start(struct supervisor *x, const struct error *e) {
 }
 
 void supervisor_kill(struct supervisor *x) {
+        network_cut(x);
         /* The group first: in one step, from outside. Then init, whose namespace goes with it; also what is frozen by
          * v2 dies. */
         if (x->s->cgroup)
@@ -164,6 +165,8 @@ static int start(struct supervisor *x, struct error *e) {
                 if ((r = ids_map_process(&ids, pid, p->ids.outer_uid_map, p->ids.outer_gid_map, e)) < 0)
                         return r;
         }
+        if (p->network.on && (r = network_namespaces(x, pid)) < 0)
+                return error_errno(e, r, "the sandbox's namespaces cannot be opened");
         if (s->cgroup && (r = cgroup_enter_v1(s->cgroup, pid)) < 0)
                 return error_errno(e, r, "the sandbox cannot be put in its control groups");
         if (go[1] >= 0) {
@@ -234,26 +237,20 @@ static void write_started(struct supervisor *x) {
 }
 
 static void on_init(struct supervisor *x) {
-        union {
-                struct cmsghdr h;
-                char space[CMSG_SPACE(sizeof(int))];
-        } c = {};
         struct init_msg m;
-        struct iovec iov = {&m, sizeof(m)};
-        struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof(c)};
-        ssize_t n = recvmsg(x->ctl, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+        int fds[FD_PASS_MAX];
+        size_t n_fds;
+        ssize_t n = fd_receive(x->ctl, &m, sizeof(m), fds, &n_fds, MSG_DONTWAIT);
 
         if (n <= 0) {
                 /* ECONNRESET: it ended with something unread; what it said before is still to come. */
-                if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
+                if (n == -EAGAIN || n == -EINTR || n == -ECONNRESET)
                         return;
                 fd_close(TAKE_FD(x->ctl)); /* init is ending; its pidfd tells when it has */
                 return;
         }
-        if (n != sizeof(m))
-                return;
         struct run_msg out = {};
-        switch (m.type) {
+        switch (n == sizeof(m) ? m.type : 0) {
         case INIT_LAUNCH_FAILED: {
                 struct error e = {};
                 m.text[sizeof(m.text) - 1] = 0;
@@ -298,21 +295,18 @@ static void on_init(struct supervisor *x) {
                 out.type = RUN_PAUSED;
                 tell(x, &out);
                 break;
-        case INIT_TERMINAL: {
-                struct cmsghdr *h = CMSG_FIRSTHDR(&msg);
-                if (!h || h->cmsg_type != SCM_RIGHTS)
-                        break;
-                /* Passed on as it came. */
+        case INIT_TERMINAL:
                 out.type = RUN_TERMINAL;
-                struct iovec o = {&out, sizeof(out)};
-                struct msghdr fwd = {.msg_iov = &o, .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof(c)};
-                (void)!sendmsg(x->s->cli, &fwd, MSG_NOSIGNAL);
-                int fd;
-                memcpy(&fd, CMSG_DATA(h), sizeof(fd));
-                close(fd);
+                if (n_fds == 1)
+                        (void)!fd_send(x->s->cli, &out, sizeof(out), fds, 1, 0);
+                break;
+        case INIT_NETWORK:
+                network_take(x, fds, n_fds);
+                n_fds = 0;
                 break;
         }
-        }
+        for (size_t i = 0; i < n_fds; i++)
+                close(fds[i]);
 }
 
 static void send_init(struct supervisor *x, uint32_t type, int status) {
@@ -428,14 +422,15 @@ static void loop(struct supervisor *x) {
 
         sample_begin(x);
         for (;;) {
-                struct pollfd p[] = {
+                struct pollfd p[5 + NETWORK_POLL_MAX] = {
                         {.fd = x->init_pidfd, .events = POLLIN},
                         {.fd = x->ctl, .events = POLLIN},
                         {.fd = x->s->cli, .events = POLLIN},
                         {.fd = x->sigfd, .events = POLLIN},
                         {.fd = x->disk_pipe, .events = POLLIN},
                 };
-                int n = poll(p, ELEMENTSOF(p), next_timeout(x, ticks));
+                size_t n_network = network_poll(x, p + 5);
+                int n = poll(p, 5 + n_network, next_timeout(x, ticks));
                 if (n < 0 && errno != EINTR) {
                         supervisor_end(x, END_FAILED, errno);
                         supervisor_kill(x);
@@ -460,6 +455,7 @@ static void loop(struct supervisor *x) {
                 }
                 if (x->disk_pipe >= 0 && p[4].revents)
                         sample_on_disk_walk(x);
+                network_events(x, p + 5, n_network);
                 on_time(x, ticks);
                 if (x->ended && x->result.end == END_CALLER && p[2].revents & POLLHUP)
                         x->s->cli = -1; /* gone: not polled again */
@@ -525,6 +521,7 @@ static int write_ended(const struct supervisor *x) {
 static void finish(struct supervisor *x) {
         struct run_msg m = {.type = RUN_ENDED};
 
+        network_cut(x);
         /* After init's own word that the command and all it left are gone, the answer need not wait for the kernel to
          * take the namespaces down. */
         if (!x->all_gone)
@@ -558,6 +555,7 @@ void supervisor_main(struct supervise *s) {
         sigset_t mask;
         int r;
 
+        network_init(&x.network);
         setsid(); /* the terminal's signals are the command line's to interpret */
         prctl(PR_SET_NAME, "belljar-super");
         sigemptyset(&mask);

@@ -1,7 +1,20 @@
 /* What the supervisor's files share. */
 #pragma once
 
+#include <poll.h>
+
 #include "svc/entry.h"
+
+struct network_side {
+        int sockets[NETNS_N]; /* the gate's, from the launcher; -1: not there, or the network is cut */
+        int userns, netns;    /* the sandbox's, for its gate */
+        int table;
+        int gate;             /* socket to it; -1: none runs */
+        int brokers[NET_BROKERS_MAX];
+        unsigned gates;       /* started so far */
+        bool closed;
+        uint64_t lost;        /* reports that nobody took */
+};
 
 struct supervisor {
         struct supervise *s;
@@ -31,6 +44,7 @@ struct supervisor {
         /* trees.c: the maps of owners, and which one each operation's tree has */
         struct owner_map *maps;
         size_t n_maps, *map_of;
+        struct network_side network;
         char namespaces[7][64]; /* "net:[4026531840]", by namespace_names */
 };
 
@@ -48,6 +62,17 @@ void supervisor_own(const struct supervisor *x);
 int trees_open(struct supervisor *x, struct error *e) _must_check_;
 int trees_map(struct supervisor *x, struct error *e) _must_check_;
 void trees_close(struct supervisor *x);
+
+/* The network (network.c). */
+#define NETWORK_POLL_MAX (NETNS_N + NET_BROKERS_MAX)
+void network_init(struct network_side *n);
+/* The sandbox's namespaces are there, and its first process may still be looked at. */
+int network_namespaces(struct supervisor *x, pid_t init) _must_check_;
+void network_take(struct supervisor *x, const int *fds, size_t n);
+size_t network_poll(const struct supervisor *x, struct pollfd *p);
+void network_events(struct supervisor *x, const struct pollfd *p, size_t n);
+/* Nothing goes out or comes in any more. */
+void network_cut(struct supervisor *x);
 
 /* Sampling (sample.c): whether this run needs it; before the first; the next one; and what the child that counts the layers
  * has found, when disk_pipe is readable. */

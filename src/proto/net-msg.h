@@ -1,0 +1,89 @@
+/* What gate, brokers, supervisor and the command line say to each other about the network: fixed-size structs over
+ * SOCK_SEQPACKET pairs, no pointers, one message a datagram. All ends come from one build. What a gate or a broker says is
+ * untrusted: numbers are checked where they are used as an index, texts end where their arrays end and are shown through
+ * str_visible only. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/net.h"
+
+enum {
+        NET_HOST_MAX = 254,  /* a name of 253 bytes, or an address, and NUL */
+        NET_TEXT_MAX = 256,  /* and NUL within */
+        NET_BROKERS_MAX = 8, /* upstream identities of one sandbox; 0: none, no credential */
+};
+
+/* File descriptors that the programs are executed with. */
+enum {
+        GATE_FD_CONTROL = 3, /* to the supervisor */
+        GATE_FD_TABLE,       /* the compiled policy, sealed */
+        GATE_FD_SOCKETS,     /* NETNS_N of them, in the order of enum netns_fd */
+        GATE_FD_N = GATE_FD_SOCKETS + NETNS_N,
+
+        BROKER_FD_CONTROL = 3,
+        BROKER_FD_TABLE,
+        BROKER_FD_GATE,      /* to the gate */
+        BROKER_FD_N,
+};
+
+enum net_what {
+        NET_DNS, /* a question: host */
+        NET_TCP, /* a connection: host, or address where no name is known, and port */
+        NET_UDP, /* datagrams: address and port */
+        NET_TLS, /* a connection whose ClientHello does not fit: host and port, text */
+        NET_HTTP, /* a request: host, port, text is its method and target */
+};
+
+enum net_report_type {
+        NET_DENIED = 1,  /* what, host, address, port, reason, rule, quiet; text */
+        NET_UPSTREAM,    /* an allowed connection could not be made: host, port; text says why */
+        NET_ENDED,       /* a connection is over: host, port, rule, up, down */
+        NET_BROKER_WANTED, /* gate: rule is the identity, below NET_BROKERS_MAX */
+        NET_LEASE_WANTED,  /* broker: has something to forward, and no lease */
+};
+
+struct net_report {
+        uint32_t type;
+        uint32_t what;   /* enum net_what */
+        uint32_t reason; /* enum verdict_reason (model/table.h) */
+        uint32_t rule;   /* of the compiled policy; UINT32_MAX: none */
+        uint32_t quiet;
+        uint32_t port;
+        uint64_t up, down; /* bytes */
+        uint8_t address[16]; /* zero: none */
+        char host[NET_HOST_MAX];
+        char text[NET_TEXT_MAX];
+};
+
+enum net_order_type {
+        NET_CONFIG = 1, /* to a gate, first: pool, own */
+        NET_BROKER,     /* to a gate: n is the identity; ancillary: the socket to it */
+        NET_LEASE,      /* to a broker: forwards until n (ms, CLOCK_MONOTONIC) */
+        NET_POLICY,     /* to both: ancillary: the new compiled policy, sealed */
+};
+
+struct net_order {
+        uint32_t type;
+        uint32_t pool_prefix;
+        uint64_t n;
+        uint8_t pool[4], own[4];
+};
+
+/* What the gate hands to a broker, with the client's socket as ancillary fd. */
+enum broker_job_type {
+        BROKER_CONNECT = 1, /* L4: bytes pass unread */
+};
+struct broker_job {
+        uint32_t type;
+        uint32_t port;
+        uint32_t is_address;
+        uint8_t address[16];
+        char host[NET_HOST_MAX]; /* canonical */
+};
+
+/* What the supervisor asks the command line (its guard) to start, since it has no right to: a gate, with the sandbox's user
+ * and network namespaces, control, table and sockets as ancillary fds; a broker, with control, table and its socket to the
+ * gate. */
+enum net_role { NET_ROLE_GATE, NET_ROLE_BROKER };
+enum { NET_START_FDS_MAX = 2 + GATE_FD_N - GATE_FD_CONTROL };

@@ -1,0 +1,124 @@
+/* belljar-broker: see broker.h. Executed by net-start.c with the fds of net-msg.h; locks itself in before it takes a job. Ends
+ * when the supervisor closes its end. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/fd.h"
+#include "generated/seccomp-broker.h"
+#include "role/broker/broker.h"
+#include "svc/net-cage.h"
+#include "svc/net-table.h"
+
+#define TICK_MS 1000
+#define RENEW_MS 1000 /* before a lease ends, the next is asked for */
+#define ASK_AGAIN_MS 250
+#define HELD_TICK_MS 100
+
+struct broker broker;
+
+void broker_report(struct broker *b, struct net_report *r) {
+        uint64_t second = b->loop.now / 1000;
+
+        if (b->reports_second != second) {
+                b->reports_second = second;
+                b->reports = 0;
+        }
+        if (b->reports++ < BROKER_REPORTS_MAX)
+                (void)!send(b->control.fd, r, sizeof(*r), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+bool broker_may_forward(struct broker *b) {
+        struct net_report ask = {.type = NET_LEASE_WANTED};
+
+        if (b->loop.now + RENEW_MS >= b->lease && b->loop.now >= b->asked + ASK_AGAIN_MS) {
+                b->asked = b->loop.now;
+                (void)!send(b->control.fd, &ask, sizeof(ask), MSG_DONTWAIT | MSG_NOSIGNAL);
+        }
+        bool may = b->loop.now < b->lease;
+        b->held = !may;
+        return may;
+}
+
+static void take_order(struct broker *b, const struct net_order *o, const int *fds, size_t n) {
+        if (o->type == NET_LEASE) {
+                b->lease = o->n;
+                b->held = b->loop.now >= b->lease;
+                connections_resume(b);
+        } else if (o->type == NET_POLICY && n == 1) {
+                if (net_table_map(fds[0], &b->table) < 0)
+                        exit(1); /* never the old one on */
+                connections_decide_again(b);
+        }
+}
+
+static void control_ready(struct watch *w, uint32_t events) {
+        struct net_order o;
+        int fds[FD_PASS_MAX];
+        size_t n_fds;
+
+        (void)events;
+        ssize_t n = fd_receive(w->fd, &o, sizeof(o), fds, &n_fds, MSG_DONTWAIT);
+        if (n == -EAGAIN || n == -EINTR)
+                return;
+        if (n <= 0)
+                exit(0); /* the run is over: every socket is reset */
+        if (n == sizeof(o))
+                take_order(&broker, &o, fds, n_fds);
+        for (size_t i = 0; i < n_fds; i++)
+                fd_close(fds[i]);
+}
+
+static void gate_ready(struct watch *w, uint32_t events) {
+        struct broker_job job;
+        int fds[FD_PASS_MAX];
+        size_t n_fds;
+
+        (void)events;
+        ssize_t n = fd_receive(w->fd, &job, sizeof(job), fds, &n_fds, MSG_DONTWAIT);
+        if (n == -EAGAIN || n == -EINTR)
+                return;
+        if (n <= 0) {
+                /* The gate has ended; what passes here goes on, and the next gate gets a broker of its own. */
+                loop_close(&broker.loop, w);
+                return;
+        }
+        if (n == sizeof(job) && job.type == BROKER_CONNECT && n_fds == 1) {
+                connection_new(&broker, &job, fds[0]);
+                n_fds = 0;
+        }
+        for (size_t i = 0; i < n_fds; i++)
+                fd_close(fds[i]);
+}
+
+static int tick(void *arg) {
+        struct broker *b = (struct broker *)arg;
+        int dns = resolver_tick(), timeout = b->n_connections > 0 ? TICK_MS : -1;
+
+        connections_tick(b);
+        if (b->held && b->n_connections > 0) {
+                (void)broker_may_forward(b);
+                timeout = HELD_TICK_MS;
+        }
+        if (b->gate.fd < 0 && b->n_connections == 0)
+                exit(0);
+        return dns >= 0 && (timeout < 0 || dns < timeout) ? dns : timeout;
+}
+
+int main(void) {
+        struct broker *b = &broker;
+        struct error e = {};
+
+        if (loop_init(&b->loop) < 0 || resolver_init(b) < 0)
+                return 3;
+        if (net_cage(seccomp_broker, ELEMENTSOF(seccomp_broker), &e) < 0)
+                return 2;
+        if (net_table_map(BROKER_FD_TABLE, &b->table) < 0)
+                return 4;
+        close(BROKER_FD_TABLE);
+        if (loop_add(&b->loop, &b->control, BROKER_FD_CONTROL, EPOLLIN, control_ready) < 0 ||
+            loop_add(&b->loop, &b->gate, BROKER_FD_GATE, EPOLLIN, gate_ready) < 0)
+                return 5;
+        loop_run(&b->loop, tick, b);
+        return 0;
+}

@@ -1,0 +1,119 @@
+/* Denials and failures of the network, said to the caller; see net-log.h. */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "model/table.h"
+#include "role/cli/net-log.h"
+
+static uint64_t hash(uint64_t h, const void *data, size_t n) { /* FNV-1a */
+        for (size_t i = 0; i < n; i++)
+                h = (h ^ ((const uint8_t *)data)[i]) * 1099511628211u;
+        return h;
+}
+
+/* True when something like it was said already, or enough was. */
+static bool said(struct net_log *l, uint64_t key) {
+        for (size_t i = 0; i < l->n_keys; i++)
+                if (l->keys[i] == key)
+                        return true;
+        if (l->n_keys == NET_LOG_LINES) {
+                l->more++;
+                return true;
+        }
+        l->keys[l->n_keys++] = key;
+        return false;
+}
+
+static void say(struct net_log *l, const char *line) {
+        if (l->silent)
+                return;
+        if (!l->later)
+                fprintf(stderr, "belljar: %s\n", line);
+        else if (l->n_lines < NET_LOG_LINES && (l->lines[l->n_lines] = strdup(line)))
+                l->n_lines++;
+}
+
+/* What is said of it comes from the sandbox: shown, never written as it is. */
+static void describe(const struct net_report *r, char *dst, size_t size) {
+        char host[4 * NET_HOST_MAX], address[INET6_ADDRSTRLEN] = "";
+
+        str_visible(host, sizeof(host), r->host);
+        if (!host[0]) {
+                bool v4 = net_is_mapped(r->address);
+                inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? r->address + 12 : r->address, address, sizeof(address));
+                snprintf(host, sizeof(host), strchr(address, ':') ? "[%s]" : "%s", address);
+        }
+        if (r->what == NET_DNS)
+                snprintf(dst, size, "%s", host);
+        else
+                snprintf(dst, size, "%s:%u", host, r->port);
+}
+
+static const char *reason_text(const struct net_report *r) {
+        static const char *const texts[VERDICT_N] = {
+                [VERDICT_HOST] = "no rule names it",
+                [VERDICT_RELAY] = "it carries data on to others, which no wildcard opens",
+                [VERDICT_PORT] = "no rule names this port",
+                [VERDICT_DENIED] = "a rule denies it",
+                [VERDICT_UNREAD] = "its rules look at requests, and this is none",
+                [VERDICT_PROTOCOL] = "not the protocol of its rule",
+                [VERDICT_ADDRESS] = "its address is not a public one, and no rule opens it (addresses:)",
+        };
+        return r->reason < VERDICT_N && texts[r->reason] ? texts[r->reason] : "refused";
+}
+
+void net_log_report(struct net_log *l, const struct net_report *r) {
+        char target[4 * NET_HOST_MAX + 16], text[4 * NET_TEXT_MAX], line[4096];
+
+        if (r->type == NET_ENDED) {
+                l->connections++;
+                l->up += r->up;
+                l->down += r->down;
+                return;
+        }
+        if (r->type == NET_DENIED) {
+                if (r->quiet)
+                        return;
+                l->denied++;
+        }
+        uint64_t key = hash(14695981039346656037u, r->host, strnlen(r->host, sizeof(r->host)));
+        key = hash(hash(key, r->address, sizeof(r->address)), &r->port, sizeof(r->port));
+        key = hash(hash(key, &r->what, sizeof(r->what)), &r->reason, sizeof(r->reason));
+        if (said(l, key))
+                return;
+        describe(r, target, sizeof(target));
+        str_visible(text, sizeof(text), r->text);
+        if (r->type == NET_UPSTREAM) {
+                snprintf(line, sizeof(line), "%s could not be reached: %s", target, text);
+                say(l, line);
+                return;
+        }
+        snprintf(line, sizeof(line), "refused: %s%s (%s)%s", r->what == NET_UDP ? "UDP to " : r->what == NET_DNS ? "the name " : "",
+                 target, text[0] ? text : r->what == NET_UDP ? "only DNS and TCP are carried" : reason_text(r), "");
+        size_t n = strlen(line);
+        bool fixable = (r->reason == VERDICT_HOST || r->reason == VERDICT_PORT || r->reason == VERDICT_RELAY) && r->what != NET_UDP;
+        if (fixable)
+                snprintf(line + n, sizeof(line) - n, "; to allow it: --allow %s", target);
+        say(l, line);
+}
+
+void net_log_failed(struct net_log *l, int err, const char *text) {
+        char visible[4 * NET_TEXT_MAX], line[4 * NET_TEXT_MAX + 128];
+
+        str_visible(visible, sizeof(visible), text);
+        snprintf(line, sizeof(line), "network: %s%s%s", visible, err ? ": " : "", err ? strerror(err < 0 ? -err : err) : "");
+        say(l, line);
+}
+
+void net_log_end(struct net_log *l) {
+        for (size_t i = 0; i < l->n_lines; i++) {
+                fprintf(stderr, "belljar: %s\n", l->lines[i]);
+                free(l->lines[i]);
+        }
+        l->n_lines = 0;
+        if (l->more && !l->silent)
+                fprintf(stderr, "belljar: and %llu more refusals of the network\n", (unsigned long long)l->more);
+}

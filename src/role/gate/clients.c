@@ -1,0 +1,245 @@
+/* Connections of the sandbox: where each was meant to go, whether the policy lets it, and over to the broker. What may pass
+ * as TLS only is looked at until its ClientHello is there, without taking a byte of it. */
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/fd.h"
+#include "model/canonical.h"
+#include "role/gate/gate.h"
+
+#define ACCEPTS 64 /* in a turn */
+#define IDENTITY 0u /* of the broker: no credential */
+
+static void end_client(struct gate *g, struct client *c, bool reset) {
+        const struct linger now = {.l_onoff = 1};
+
+        if (reset && c->w.fd >= 0)
+                (void)setsockopt(c->w.fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+        loop_close(&g->loop, &c->w);
+        *c->prev = c->next;
+        if (c->next)
+                c->next->prev = c->prev;
+        g->n_clients--;
+        free(c);
+}
+
+static void describe(const struct client *c, struct net_report *report) {
+        report->port = c->request.port;
+        if (c->request.is_address)
+                memcpy(report->address, c->request.address.byte, sizeof(report->address));
+        memcpy(report->host, c->request.host.p, MIN(c->request.host.n, sizeof(report->host) - 1));
+}
+
+static void refuse(struct gate *g, struct client *c, enum net_what what, enum verdict_reason reason, const char *text) {
+        struct net_report report = {.type = NET_DENIED, .what = what, .reason = reason, .rule = TABLE_NONE};
+
+        describe(c, &report);
+        strncpy(report.text, text ? text : "", sizeof(report.text) - 1);
+        gate_report(g, &report);
+        end_client(g, c, true);
+}
+
+static void decide(struct gate *g, struct client *c, struct verdict *ret) {
+        table_decide(&g->table, &c->request, ret);
+        if (!ret->allowed) {
+                struct net_report report = {.type = NET_DENIED, .what = NET_TCP, .reason = ret->reason, .rule = ret->rule,
+                                            .quiet = ret->quiet};
+                describe(c, &report);
+                gate_report(g, &report);
+                end_client(g, c, true);
+        }
+}
+
+/* To the broker, or in wait for it. */
+static void hand_over(struct gate *g, struct client *c) {
+        struct watch *broker = &g->brokers[IDENTITY];
+        struct broker_job job = {.type = BROKER_CONNECT, .port = c->request.port, .is_address = c->request.is_address};
+        struct net_report wanted = {.type = NET_BROKER_WANTED, .rule = IDENTITY};
+        int r = -EAGAIN;
+
+        if (broker->fd >= 0) {
+                memcpy(job.address, c->request.address.byte, sizeof(job.address));
+                memcpy(job.host, c->request.host.p, MIN(c->request.host.n, sizeof(job.host) - 1));
+                r = fd_send(broker->fd, &job, sizeof(job), &c->w.fd, 1, MSG_DONTWAIT);
+                if (r == 0) {
+                        end_client(g, c, false);
+                        return;
+                }
+                loop_want(&g->loop, broker, EPOLLIN | (r == -EAGAIN ? EPOLLOUT : 0));
+        } else if (!g->wanted[IDENTITY]) {
+                g->wanted[IDENTITY] = true;
+                (void)!send(g->control.fd, &wanted, sizeof(wanted), MSG_DONTWAIT | MSG_NOSIGNAL);
+        }
+        c->waits = true;
+        loop_want(&g->loop, &c->w, 0); /* EPOLLHUP comes all the same */
+}
+
+void clients_resume(struct gate *g) {
+        for (struct client *c = g->clients, *next; c && g->brokers[IDENTITY].fd >= 0; c = next) {
+                next = c->next;
+                if (c->waits)
+                        hand_over(g, c);
+        }
+}
+
+static void look_at_hello(struct gate *g, struct client *c) {
+        static uint8_t buf[CLIENT_HELLO_STREAM_MAX];
+        struct client_hello hello;
+        struct request named = {};
+        char name[REQUEST_HOST_MAX + 1];
+        const char *why = NULL;
+
+        ssize_t n = recv(c->w.fd, buf, sizeof(buf), MSG_PEEK | MSG_DONTWAIT);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return;
+        if (n <= 0) {
+                end_client(g, c, n < 0);
+                return;
+        }
+        switch (client_hello_read(&c->hello, buf, (size_t)n, &hello)) {
+        case CLIENT_HELLO_MORE: {
+                /* The next event is for more than what was seen. */
+                int more = (int)n + 1;
+                if ((size_t)n >= sizeof(buf) || setsockopt(c->w.fd, SOL_SOCKET, SO_RCVLOWAT, &more, sizeof(more)) < 0)
+                        refuse(g, c, NET_TLS, VERDICT_PROTOCOL, "the ClientHello is too long");
+                return;
+        }
+        case CLIENT_HELLO_DONE:
+                break;
+        case CLIENT_HELLO_NOT_TLS:
+                refuse(g, c, NET_TLS, VERDICT_PROTOCOL, "this is not TLS");
+                return;
+        case CLIENT_HELLO_MALFORMED:
+        default:
+                refuse(g, c, NET_TLS, VERDICT_PROTOCOL, c->hello.why);
+                return;
+        }
+        if (hello.n_sni == 0) {
+                if (!c->request.is_address) {
+                        refuse(g, c, NET_TLS, VERDICT_PROTOCOL, "the ClientHello names no host");
+                        return;
+                }
+        } else if (canonical_host(hello.sni, hello.n_sni, name, &named, &why) < 0) {
+                refuse(g, c, NET_TLS, VERDICT_PROTOCOL, why);
+                return;
+        } else if (!c->request.is_address && (named.host.n != c->request.host.n || memcmp(named.host.p, c->request.host.p, named.host.n) != 0)) {
+                refuse(g, c, NET_TLS, VERDICT_PROTOCOL, "the ClientHello names another host than the one that was looked up");
+                return;
+        }
+        int one = 1;
+        (void)setsockopt(c->w.fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
+        hand_over(g, c);
+}
+
+static void client_ready(struct watch *w, uint32_t events) {
+        struct client *c = loop_container(w, struct client, w);
+
+        if (c->waits) {
+                if (events & (EPOLLHUP | EPOLLERR))
+                        end_client(&gate, c, true);
+        } else
+                look_at_hello(&gate, c);
+}
+
+/* Where it was meant to go, and what it is called. False: nowhere. */
+static bool name_destination(struct gate *g, struct client *c, const struct sockaddr_in6 *to) {
+        uint8_t address[16] = {[10] = 0xff, [11] = 0xff};
+        bool pool = false;
+
+        c->request.layer = REQUEST_L4;
+        if (to->sin6_family == AF_INET) {
+                struct sockaddr_in v4;
+                memcpy(&v4, to, sizeof(v4));
+                memcpy(address + 12, &v4.sin_addr, 4);
+                c->request.port = ntohs(v4.sin_port);
+                const char *name = names_find(&g->names, address + 12, &pool);
+                if (name) {
+                        snprintf(c->host, sizeof(c->host), "%s", name);
+                        c->request.host = (struct request_text){c->host, strlen(c->host)};
+                        return true;
+                }
+                if (pool || address[12] == 127 || memcmp(address + 12, g->own, 4) == 0)
+                        return false;
+        } else {
+                memcpy(address, &to->sin6_addr, 16);
+                c->request.port = ntohs(to->sin6_port);
+                if (IN6_IS_ADDR_LOOPBACK(&to->sin6_addr) || IN6_IS_ADDR_V4MAPPED(&to->sin6_addr))
+                        return false;
+        }
+        char text[INET6_ADDRSTRLEN];
+        bool v4 = net_is_mapped(address);
+        if (!inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? address + 12 : address, text, sizeof(text)))
+                return false;
+        return canonical_host(text, strlen(text), c->host, &c->request, NULL) == 0;
+}
+
+static void accept_client(struct gate *g, int fd) {
+        struct sockaddr_in6 to = {};
+        socklen_t len = sizeof(to);
+        struct verdict v;
+        struct client *c = g->n_clients < GATE_CLIENTS_MAX ? (struct client *)calloc(1, sizeof(*c)) : NULL;
+
+        if (!c || getsockname(fd, (struct sockaddr *)&to, &len) < 0 || loop_add(&g->loop, &c->w, fd, 0, client_ready) < 0) {
+                const struct linger now = {.l_onoff = 1};
+                (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+                close(fd);
+                free(c);
+                return;
+        }
+        c->deadline = g->loop.now + GATE_HELLO_MS;
+        c->next = g->clients;
+        c->prev = &g->clients;
+        if (c->next)
+                c->next->prev = &c->next;
+        g->clients = c;
+        g->n_clients++;
+        if (!name_destination(g, c, &to)) {
+                end_client(g, c, true);
+                return;
+        }
+        c->access = table_port_access(&g->table, &c->request);
+        switch (c->access) {
+        case TABLE_PASS_TCP:
+                decide(g, c, &v);
+                if (v.allowed)
+                        hand_over(g, c);
+                break;
+        case TABLE_PASS_TLS:
+                decide(g, c, &v);
+                if (v.allowed)
+                        loop_want(&g->loop, &c->w, EPOLLIN);
+                break;
+        case TABLE_READ:
+                refuse(g, c, NET_TCP, VERDICT_UNREAD, "requests cannot be read yet");
+                break;
+        case TABLE_REFUSE:
+        default:
+                decide(g, c, &v);
+                if (v.allowed) /* not by what was just said */
+                        end_client(g, c, true);
+        }
+}
+
+void clients_ready(struct watch *w, uint32_t events) {
+        (void)events;
+        for (int i = 0; i < ACCEPTS; i++) {
+                int fd = accept4(w->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+                if (fd < 0)
+                        return;
+                accept_client(&gate, fd);
+        }
+}
+
+void clients_tick(struct gate *g) {
+        for (struct client *c = g->clients, *next; c; c = next) {
+                next = c->next;
+                if (g->loop.now < c->deadline)
+                        continue;
+                if (c->waits)
+                        end_client(g, c, true);
+                else
+                        refuse(g, c, NET_TLS, VERDICT_PROTOCOL, "no ClientHello came");
+        }
+}

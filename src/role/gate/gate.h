@@ -1,0 +1,74 @@
+/* The gate of one sandbox: the client side of its network (docs/architecture.md, "The network"). It reads what the code
+ * inside sends, answers DNS out of the policy alone, decides whether a connection may be carried, and hands it to a broker,
+ * which decides again. It has no way out, no credential and no file: it lives in the sandbox's network namespace and in
+ * user, mount and pid namespaces of its own. What its files share. */
+#pragma once
+
+#include <netinet/in.h>
+
+#include "base/error.h"
+#include "model/request.h"
+#include "model/table.h"
+#include "proto/client-hello.h"
+#include "proto/net-msg.h"
+#include "svc/loop.h"
+
+#define GATE_CLIENTS_MAX 4096u     /* connections that are being looked at, or wait for a broker */
+#define GATE_HELLO_MS 10000u       /* for a ClientHello to be complete */
+#define GATE_DNS_STREAMS_MAX 64u   /* DNS over TCP: connections at once */
+#define GATE_DNS_STREAM_MS 10000u
+#define GATE_REPORTS_MAX 200u      /* a second */
+
+/* Names that have a synthetic address (names.c). */
+struct names {
+        uint32_t base, size; /* first address, in the host's byte order; how many there are */
+        char **name;         /* by address; NULL: none yet */
+        uint32_t n;
+};
+
+/* A connection that was accepted and is not yet a broker's. */
+struct client {
+        struct watch w;
+        struct client *next, **prev;
+        struct request request;         /* host points into `host`, or is the address's text */
+        char host[REQUEST_HOST_MAX + 1];
+        struct client_hello_reader hello;
+        enum table_access access;
+        uint64_t deadline; /* ms */
+        bool waits;        /* for the broker */
+};
+
+struct gate {
+        struct loop loop;
+        struct watch control;
+        struct watch brokers[NET_BROKERS_MAX];
+        bool wanted[NET_BROKERS_MAX]; /* asked for, and not there yet */
+        struct watch sockets[NETNS_N];
+        struct table table;
+        struct names names;
+        uint8_t own[4];
+        struct client *clients;
+        unsigned n_clients, n_streams;
+        struct dns_stream *streams;
+        uint64_t reports_second; /* of the bucket below */
+        unsigned reports;
+};
+
+int names_init(struct names *n, const uint8_t pool[4], unsigned prefix) _must_check_;
+/* The address of a name, in network order; the same name gets the same. -ENOSPC: there are none left. */
+int names_address(struct names *n, struct request_text name, uint8_t ret[4]) _must_check_;
+/* The name of an address; NULL: nobody has asked for one that has it. *ret_pool: it is of the pool. */
+const char *names_find(const struct names *n, const uint8_t address[4], bool *ret_pool);
+
+void dns_udp_ready(struct watch *w, uint32_t events);
+void dns_tcp_ready(struct watch *w, uint32_t events);
+void dns_tick(struct gate *g);
+void clients_ready(struct watch *w, uint32_t events);
+void clients_tick(struct gate *g);
+/* The broker of this identity is there, or can take more: those who wait for it go on. */
+void clients_resume(struct gate *g);
+void refused_ready(struct watch *w, uint32_t events);
+
+/* To the supervisor; drops what is over the rate. */
+void gate_report(struct gate *g, struct net_report *r);
+extern struct gate gate;

@@ -1,0 +1,99 @@
+/* belljar-gate: see gate.h. Executed by net-start.c with the fds of net-msg.h; reads nothing that the sandbox sent before it
+ * is locked in. Ends when the supervisor closes its end. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/fd.h"
+#include "generated/seccomp-gate.h"
+#include "role/gate/gate.h"
+#include "svc/net-cage.h"
+#include "svc/net-table.h"
+
+#define TICK_MS 1000
+
+struct gate gate;
+
+void gate_report(struct gate *g, struct net_report *r) {
+        uint64_t second = g->loop.now / 1000;
+
+        if (g->reports_second != second) {
+                g->reports_second = second;
+                g->reports = 0;
+        }
+        if (g->reports++ < GATE_REPORTS_MAX)
+                (void)!send(g->control.fd, r, sizeof(*r), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* A broker says nothing on this socket: it has ended. Those who wait for it ask for another. */
+static void broker_ready(struct watch *w, uint32_t events) {
+        if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+                loop_close(&gate.loop, w);
+        clients_resume(&gate);
+}
+
+static void take_order(struct gate *g, const struct net_order *o, int *fds, size_t n) {
+        if (o->type == NET_BROKER && n == 1 && o->n < NET_BROKERS_MAX) {
+                loop_close(&g->loop, &g->brokers[o->n]);
+                g->wanted[o->n] = false;
+                if (loop_add(&g->loop, &g->brokers[o->n], fds[0], EPOLLIN, broker_ready) == 0)
+                        fds[0] = -1;
+                clients_resume(g);
+        } else if (o->type == NET_POLICY && n == 1 && net_table_map(fds[0], &g->table) < 0)
+                exit(1); /* never the old one on */
+}
+
+static void control_ready(struct watch *w, uint32_t events) {
+        struct net_order o;
+        int fds[FD_PASS_MAX];
+        size_t n_fds;
+
+        (void)events;
+        ssize_t n = fd_receive(w->fd, &o, sizeof(o), fds, &n_fds, MSG_DONTWAIT);
+        if (n == -EAGAIN || n == -EINTR)
+                return;
+        if (n <= 0)
+                exit(0); /* the run is over */
+        if (n == sizeof(o))
+                take_order(&gate, &o, fds, n_fds);
+        for (size_t i = 0; i < n_fds; i++)
+                fd_close(fds[i]);
+}
+
+static int tick(void *arg) {
+        struct gate *g = (struct gate *)arg;
+
+        clients_tick(g);
+        dns_tick(g);
+        return g->clients || g->streams ? TICK_MS : -1;
+}
+
+int main(void) {
+        static void (*const ready[NETNS_N])(struct watch *, uint32_t) = {
+                [NETNS_TCP4] = clients_ready, [NETNS_TCP6] = clients_ready, [NETNS_DNS_UDP4] = dns_udp_ready,
+                [NETNS_DNS_UDP6] = dns_udp_ready, [NETNS_DNS_TCP4] = dns_tcp_ready, [NETNS_DNS_TCP6] = dns_tcp_ready,
+                [NETNS_LOG] = refused_ready,
+        };
+        struct gate *g = &gate;
+        struct net_order config;
+        struct error e = {};
+
+        for (size_t i = 0; i < ELEMENTSOF(g->brokers); i++)
+                g->brokers[i].fd = -1;
+        if (net_cage(seccomp_gate, ELEMENTSOF(seccomp_gate), &e) < 0)
+                return 2;
+        if (recv(GATE_FD_CONTROL, &config, sizeof(config), 0) != sizeof(config) || config.type != NET_CONFIG)
+                return 3;
+        if (loop_init(&g->loop) < 0 || net_table_map(GATE_FD_TABLE, &g->table) < 0 ||
+            names_init(&g->names, config.pool, config.pool_prefix) < 0)
+                return 4;
+        memcpy(g->own, config.own, sizeof(g->own));
+        close(GATE_FD_TABLE);
+        if (loop_add(&g->loop, &g->control, GATE_FD_CONTROL, EPOLLIN, control_ready) < 0)
+                return 5;
+        for (int i = 0; i < NETNS_N; i++)
+                if (loop_add(&g->loop, &g->sockets[i], GATE_FD_SOCKETS + i, EPOLLIN, ready[i]) < 0)
+                        return 5;
+        loop_run(&g->loop, tick, g);
+        return 0;
+}

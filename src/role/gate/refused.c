@@ -1,0 +1,86 @@
+/* What the rules of the network namespace refused at the first packet, as NFLOG reports it: turned into denials with a name
+ * where the gate knows one. */
+#include <arpa/inet.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netfilter/nfnetlink_log.h>
+#include <linux/netlink.h>
+#include <netinet/ip.h>
+#include <netinet/ip6.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "role/gate/gate.h"
+
+static void deny(struct gate *g, uint8_t protocol, const uint8_t address[16], uint16_t port) {
+        struct net_report report = {.type = NET_DENIED, .what = protocol == IPPROTO_TCP ? NET_TCP : NET_UDP, .port = port,
+                                    .reason = protocol == IPPROTO_TCP ? VERDICT_HOST : VERDICT_PROTOCOL, .rule = TABLE_NONE};
+        bool pool = false;
+        const char *name = net_is_mapped(address) ? names_find(&g->names, address + 12, &pool) : NULL;
+
+        if (name) {
+                strncpy(report.host, name, sizeof(report.host) - 1);
+                if (protocol == IPPROTO_TCP)
+                        report.reason = VERDICT_PORT;
+        } else if (pool)
+                return; /* an address that stands for nothing */
+        else
+                memcpy(report.address, address, sizeof(report.address));
+        gate_report(g, &report);
+}
+
+/* The first bytes of a packet: an IP header and, with luck, ports. */
+static void read_packet(struct gate *g, const uint8_t *p, size_t n) {
+        uint8_t address[16] = {[10] = 0xff, [11] = 0xff};
+        size_t header;
+        uint8_t protocol;
+
+        if (n < 1)
+                return;
+        if (p[0] >> 4 == 4 && n >= sizeof(struct iphdr)) {
+                header = (size_t)(p[0] & 15) * 4;
+                protocol = p[9];
+                memcpy(address + 12, p + 16, 4);
+        } else if (p[0] >> 4 == 6 && n >= sizeof(struct ip6_hdr)) {
+                header = sizeof(struct ip6_hdr);
+                protocol = p[6];
+                memcpy(address, p + 24, 16);
+        } else
+                return;
+        if ((protocol != IPPROTO_TCP && protocol != IPPROTO_UDP) || header + 4 > n)
+                return;
+        deny(g, protocol, address, (uint16_t)(p[header + 2] << 8 | p[header + 3]));
+}
+
+static void read_message(struct gate *g, const struct nlmsghdr *h) {
+        const char *at = (const char *)h + NLMSG_HDRLEN + sizeof(struct nfgenmsg), *end = (const char *)h + h->nlmsg_len;
+
+        if (h->nlmsg_type != (NFNL_SUBSYS_ULOG << 8 | NFULNL_MSG_PACKET))
+                return;
+        while (end - at >= (ptrdiff_t)sizeof(struct nlattr)) {
+                struct nlattr a;
+                memcpy(&a, at, sizeof(a));
+                if (a.nla_len < sizeof(a) || a.nla_len > end - at)
+                        return;
+                if ((a.nla_type & NLA_TYPE_MASK) == NFULA_PAYLOAD)
+                        read_packet(g, (const uint8_t *)at + sizeof(a), a.nla_len - sizeof(a));
+                at += MIN((size_t)NLA_ALIGN(a.nla_len), (size_t)(end - at));
+        }
+}
+
+void refused_ready(struct watch *w, uint32_t events) {
+        char buf[16384] __attribute__((aligned(8)));
+
+        (void)events;
+        for (int i = 0; i < 16; i++) {
+                ssize_t n = recv(w->fd, buf, sizeof(buf), MSG_DONTWAIT); /* ENOBUFS: some were lost */
+                if (n <= 0)
+                        return;
+                for (size_t at = 0; at + NLMSG_HDRLEN + sizeof(struct nfgenmsg) <= (size_t)n;) {
+                        const struct nlmsghdr *h = (const struct nlmsghdr *)(buf + at);
+                        if (h->nlmsg_len < NLMSG_HDRLEN + sizeof(struct nfgenmsg) || h->nlmsg_len > (size_t)n - at)
+                                return;
+                        read_message(&gate, h);
+                        at += NLMSG_ALIGN(h->nlmsg_len);
+                }
+        }
+}

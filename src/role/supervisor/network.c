@@ -1,0 +1,220 @@
+/* The network as the supervisor sees it: it holds the gate's sockets until something comes in on one of them, asks its guard
+ * for a gate then and for a broker when the gate wants one, passes on what they report, and renews their leases. Gate and
+ * brokers end when the supervisor's sockets to them do. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "role/supervisor/supervisor.h"
+
+/* A gate that ends is started again, but not for ever: each may have been taken over. */
+#define GATES_MAX 5u
+/* How long a broker forwards without asking again; a supervisor that hangs closes the network within this time. */
+#define LEASE_MS 2000u
+
+void network_init(struct network_side *n) {
+        for (size_t i = 0; i < ELEMENTSOF(n->sockets); i++)
+                n->sockets[i] = -1;
+        for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++)
+                n->brokers[i] = -1;
+        n->userns = n->netns = n->gate = n->table = -1;
+}
+
+static void close_sockets(struct network_side *n) {
+        for (size_t i = 0; i < ELEMENTSOF(n->sockets); i++)
+                fd_close(TAKE_FD(n->sockets[i]));
+}
+
+void network_cut(struct supervisor *x) {
+        struct network_side *n = &x->network;
+
+        fd_close(TAKE_FD(n->gate));
+        for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++)
+                fd_close(TAKE_FD(n->brokers[i]));
+        close_sockets(n);
+        n->closed = true;
+}
+
+int network_namespaces(struct supervisor *x, pid_t init) {
+        struct network_side *n = &x->network;
+        char path[48];
+
+        snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)init);
+        n->userns = open(path, O_RDONLY | O_CLOEXEC);
+        snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)init);
+        n->netns = open(path, O_RDONLY | O_CLOEXEC);
+        n->table = x->s->table;
+        return n->userns < 0 || n->netns < 0 ? -errno : 0;
+}
+
+void network_take(struct supervisor *x, const int *fds, size_t n) {
+        if (n == NETNS_N && x->network.sockets[0] < 0) {
+                memcpy(x->network.sockets, fds, sizeof(x->network.sockets));
+                return;
+        }
+        for (size_t i = 0; i < n; i++)
+                close(fds[i]);
+}
+
+static int ask_guard(struct supervisor *x, enum net_role role, const int *fds, size_t n) {
+        struct run_msg m = {.type = RUN_NET_START, .status = role};
+        return fd_send(x->s->cli, &m, sizeof(m), fds, n, 0);
+}
+
+/* A pair of sockets, one end of which stays here. */
+static int make_pair(int *ret_ours, int *ret_theirs) {
+        int pair[2];
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+                return -errno;
+        *ret_ours = pair[0];
+        *ret_theirs = pair[1];
+        return 0;
+}
+
+static void fail(struct supervisor *x, int err, const char *what) {
+        struct run_msg m = {.type = RUN_NET_FAILED, .status = err};
+        snprintf(m.report.text, sizeof(m.report.text), "%s", what);
+        (void)!send(x->s->cli, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void start_gate(struct supervisor *x) {
+        struct network_side *n = &x->network;
+        const struct plan_network *plan = &x->plan->network;
+        struct net_order config = {.type = NET_CONFIG, .pool_prefix = plan->pool_prefix};
+        int fds[FD_PASS_MAX] = {n->userns, n->netns}, theirs = -1, r;
+
+        if (n->gates++ >= GATES_MAX) {
+                fail(x, 0, "the gate ended too often: this run has no network any more");
+                network_cut(x);
+                return;
+        }
+        memcpy(config.pool, plan->pool, sizeof(config.pool));
+        memcpy(config.own, plan->own, sizeof(config.own));
+        if ((r = make_pair(&n->gate, &theirs)) == 0) {
+                fds[2] = theirs;
+                fds[3] = n->table;
+                memcpy(fds + 4, n->sockets, sizeof(n->sockets));
+                r = fd_send(n->gate, &config, sizeof(config), NULL, 0, MSG_DONTWAIT);
+                if (r == 0)
+                        r = ask_guard(x, NET_ROLE_GATE, fds, NET_START_FDS_MAX);
+                close(theirs);
+        }
+        if (r < 0) {
+                fail(x, r, "the gate cannot be started");
+                network_cut(x);
+        }
+}
+
+/* The broker of one upstream identity, with a socket between it and the gate. */
+static void start_broker(struct supervisor *x, uint32_t identity) {
+        struct network_side *n = &x->network;
+        struct net_order order = {.type = NET_BROKER, .n = identity};
+        int control = -1, channel = -1, gate = -1, r;
+
+        if (identity != 0) /* the only one as yet: no credential */
+                return;
+        fd_close(TAKE_FD(n->brokers[identity]));
+        if ((r = make_pair(&n->brokers[identity], &control)) < 0)
+                return;
+        r = make_pair(&gate, &channel);
+        if (r == 0) {
+                const int fds[] = {control, n->table, channel};
+                if ((r = ask_guard(x, NET_ROLE_BROKER, fds, ELEMENTSOF(fds))) == 0)
+                        r = fd_send(n->gate, &order, sizeof(order), &gate, 1, MSG_DONTWAIT);
+                close(gate);
+                close(channel);
+        }
+        close(control);
+        if (r < 0) {
+                fail(x, r, "a broker cannot be started");
+                fd_close(TAKE_FD(n->brokers[identity]));
+        }
+}
+
+static void grant_lease(struct supervisor *x, int broker) {
+        struct net_order order = {.type = NET_LEASE, .n = supervisor_now() + LEASE_MS};
+        if (!x->paused && !x->ended)
+                (void)!fd_send(broker, &order, sizeof(order), NULL, 0, MSG_DONTWAIT);
+}
+
+/* Everything is a number or a text that ends within its array; what is not is dropped. */
+static void on_report(struct supervisor *x, struct net_report *report, int from) {
+        struct run_msg m = {.type = RUN_NET_REPORT};
+
+        report->host[sizeof(report->host) - 1] = 0;
+        report->text[sizeof(report->text) - 1] = 0;
+        switch (report->type) {
+        case NET_BROKER_WANTED:
+                if (from == x->network.gate && report->rule < NET_BROKERS_MAX)
+                        start_broker(x, report->rule);
+                break;
+        case NET_LEASE_WANTED:
+                if (from != x->network.gate)
+                        grant_lease(x, from);
+                break;
+        case NET_DENIED:
+        case NET_UPSTREAM:
+        case NET_ENDED:
+                m.report = *report;
+                /* A command line that does not read for a while loses reports, and delays nothing. */
+                if (send(x->s->cli, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+                        x->network.lost++;
+                break;
+        }
+}
+
+/* All that is there, within a turn; the end closes it. */
+static void read_reports(struct supervisor *x, int *fd) {
+        for (unsigned i = 0; i < 64 && *fd >= 0; i++) {
+                struct net_report report;
+                ssize_t n = recv(*fd, &report, sizeof(report), MSG_DONTWAIT);
+                if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                        return;
+                if (n == sizeof(report))
+                        on_report(x, &report, *fd);
+                else if (n <= 0)
+                        fd_close(TAKE_FD(*fd));
+        }
+}
+
+size_t network_poll(const struct supervisor *x, struct pollfd *p) {
+        const struct network_side *n = &x->network;
+        size_t k = 0;
+
+        if (n->gate >= 0)
+                p[k++] = (struct pollfd){.fd = n->gate, .events = POLLIN};
+        else /* nobody reads these: whatever comes in starts a gate */
+                for (size_t i = 0; i < ELEMENTSOF(n->sockets); i++)
+                        if (n->sockets[i] >= 0)
+                                p[k++] = (struct pollfd){.fd = n->sockets[i], .events = POLLIN};
+        for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++)
+                if (n->brokers[i] >= 0)
+                        p[k++] = (struct pollfd){.fd = n->brokers[i], .events = POLLIN};
+        return k;
+}
+
+void network_events(struct supervisor *x, const struct pollfd *p, size_t n) {
+        struct network_side *net = &x->network;
+        bool knock = false;
+
+        for (size_t i = 0; i < n; i++) {
+                if (!p[i].revents)
+                        continue;
+                if (p[i].fd == net->gate)
+                        read_reports(x, &net->gate);
+                else {
+                        int *broker = NULL;
+                        for (size_t k = 0; k < ELEMENTSOF(net->brokers); k++)
+                                if (net->brokers[k] >= 0 && net->brokers[k] == p[i].fd)
+                                        broker = &net->brokers[k];
+                        if (broker)
+                                read_reports(x, broker);
+                        else
+                                knock = true;
+                }
+        }
+        if (knock && net->gate < 0 && !net->closed && !x->ended)
+                start_gate(x);
+}
