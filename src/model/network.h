@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "model/address.h"
 
 #define NETWORK_RULES_MAX 16384u
 #define NETWORK_PORTS_MAX 64u          /* ranges of a rule */
@@ -26,12 +27,6 @@ enum network_host {
         NETWORK_ONE,     /* "*.NAME": one label in front of it */
         NETWORK_ANY,     /* "**.NAME": one or more labels in front of it; "**": every name */
         NETWORK_ADDRESS, /* an address or a range, never a name */
-};
-
-/* IPv4 as ::ffff:a.b.c.d, whose first 96 bits count. */
-struct network_range {
-        uint8_t byte[16]; /* bits beyond `bits` are 0 */
-        uint8_t bits;
 };
 
 struct network_ports {
@@ -75,7 +70,7 @@ struct network_rule {
         bool deny, quiet;
         enum network_host kind;
         char *host;                  /* canonical name without its wildcard; of NETWORK_ADDRESS: the canonical text */
-        struct network_range range;  /* of NETWORK_ADDRESS */
+        struct address_range range;  /* of NETWORK_ADDRESS */
         struct network_ports *ports; /* none: every port, of a deny only */
         size_t n_ports;
         unsigned protocols;          /* enum network_protocol; a deny that looks at requests has those of NETWORK_READ only */
@@ -94,7 +89,7 @@ struct network_rule {
         unsigned shapes;             /* enum network_shape: of an allow refused, of a deny matched */
         bool websocket, provenance;
 
-        struct network_range *addresses; /* that are not public and that the answer may be nevertheless */
+        struct address_range *addresses; /* that are not public and that the answer may be nevertheless */
         size_t n_addresses;
         size_t budget;               /* index into struct network's; SIZE_MAX: none */
         char *secret;                /* its name; NULL */
@@ -128,7 +123,7 @@ int network_add_path(struct network_rule *r, const char *pattern, struct error *
 int network_add_method(struct network_rule *r, const char *method, struct error *e) _must_check_;
 int network_add_query(struct network_rule *r, const char *key, const char *value, struct error *e) _must_check_;
 int network_add_address(struct network_rule *r, const char *range, struct error *e) _must_check_;
-int network_range_parse(const char *text, struct network_range *ret, struct error *e) _must_check_;
+int network_range_parse(const char *text, struct address_range *ret, struct error *e) _must_check_;
 /* Takes the rule over, once its parts are known to fit each other. `written` has the bits of enum network_written: the
  * keys that stand in the rule. On failure the rule is left to the caller. */
 enum network_written {
@@ -140,15 +135,17 @@ int network_add_rule(struct network *n, struct network_rule *r, unsigned written
 /* Keeps a budget; its index, or SIZE_MAX where memory is out. */
 size_t network_add_budget(struct network *n, const struct network_budget *b);
 
-/* True when a is within the range. */
-bool network_range_has(const struct network_range *r, const uint8_t address[16]);
 /* True when every address of `inner` is within `outer`. */
-bool network_range_within(const struct network_range *inner, const struct network_range *outer);
+bool network_range_within(const struct address_range *inner, const struct address_range *outer);
 /* The host as it is written: "*.example.com". */
 char *network_host_text(const struct network_rule *r);
 
 extern const char *const network_shape_names[]; /* by bit, NULL-terminated */
 extern const char *const network_protocol_names[];
+
+/* The shapes (enum network_shape) that are in the request's path and query. */
+struct request;
+unsigned network_shapes(const struct request *r);
 
 /* One segment of a path, or a value, against a pattern of it: "*" is any bytes, "%2A" a star; the rest is itself. */
 bool network_glob(const char *pattern, size_t np, const char *s, size_t ns);

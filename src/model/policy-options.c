@@ -27,6 +27,16 @@ int policy_add_without(struct policy *p, const char *control, struct error *e) {
         return add_item(p, NULL, "without", control, e);
 }
 
+int policy_add_allow(struct policy *p, const char *place, struct error *e) {
+        return network_add_allow(&p->network, place, e);
+}
+int policy_add_deny(struct policy *p, const char *place, struct error *e) {
+        return network_add_deny(&p->network, place, false, e);
+}
+int policy_add_quiet(struct policy *p, const char *place, struct error *e) {
+        return network_add_deny(&p->network, place, true, e);
+}
+
 /* The value is not the file's any more. */
 static int set(struct policy *p, const char *parent, const char *leaf, const char *text, struct error *e) {
         const struct policy_key *k = key(parent, leaf);

@@ -35,6 +35,7 @@ void policy_free(struct policy *p) {
         strlist_clear(&p->read);
         strlist_clear(&p->hide);
         strlist_clear(&p->without);
+        network_clear(&p->network);
         for (size_t i = 0; i < p->n_env; i++) {
                 free(p->env[i].name);
                 free(p->env[i].value);

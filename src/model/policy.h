@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "model/network.h"
 
 enum tier { TIER_AUTO, TIER_PROCESS, TIER_CONTAINER, TIER_MICROVM, TIER_VM };
 enum trust { TRUST_UNKNOWN, TRUST_REVIEWED, TRUST_OWN };
@@ -75,6 +76,7 @@ struct policy {
         size_t n_env;
         struct limits limits;
         struct strlist without; /* controls that the user does without, by name (control.h) */
+        struct network network; /* its source is the policy's */
         struct {
                 struct policy_place tier, min_tier, image, user, entrypoint, workdir, mode, name, inside;
         } places;
@@ -101,6 +103,11 @@ int policy_add_env(struct policy *p, const char *assignment, struct error *e) _m
 int policy_add_read(struct policy *p, const char *path, struct error *e) _must_check_;
 int policy_add_hide(struct policy *p, const char *pattern, struct error *e) _must_check_;
 int policy_add_without(struct policy *p, const char *control, struct error *e) _must_check_;
+
+/* "HOST[:PORT]": what --allow, --deny and --quiet add to the rules (network.h). */
+int policy_add_allow(struct policy *p, const char *place, struct error *e) _must_check_;
+int policy_add_deny(struct policy *p, const char *place, struct error *e) _must_check_;
+int policy_add_quiet(struct policy *p, const char *place, struct error *e) _must_check_;
 
 /* What options of the command line set, with the checks that the file's keys have; each takes the place of what the
  * file says. */

@@ -104,7 +104,7 @@ bool table_address_allowed(const struct table *t, const struct verdict *v, const
 /* Rules whose host is an address or a range, for nft sets and to keep synthetic addresses apart: the index-th range and
  * port range of the allows; false when there are no more. */
 struct table_range {
-        struct network_range range;
+        struct address_range range;
         uint16_t first_port, last_port;
 };
 bool table_address_rule(const struct table *t, size_t index, struct table_range *ret);

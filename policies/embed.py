@@ -1,0 +1,38 @@
+#!/usr/bin/python3
+"""Presets and the list of relays as C, so that no program depends on finding files that fit its version.
+
+  embed.py relays FILE            the names, as table_relays[] (model/table-layout.h)
+  embed.py presets FILE...        NAME.yaml as text, as network_presets[] (model/network-preset.h)
+"""
+import os, re, sys
+
+
+def quoted(text):
+    out = text.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?")
+    return "\n".join(f'        "{line}\\n"' for line in out.splitlines())
+
+
+def relays(path):
+    names = [line.split("#")[0].strip() for line in open(path, encoding="ascii")]
+    names = [n for n in names if n]
+    for n in names:
+        if not re.fullmatch(r"([a-z0-9_]([a-z0-9_-]{0,62})\.)+[a-z][a-z0-9-]*", n):
+            sys.exit(f"{path}: {n} is not a name in small letters")
+    if len(set(names)) != len(names):
+        sys.exit(f"{path}: doubled: {sorted(n for n in set(names) if names.count(n) > 1)}")
+    print('#include "model/table-layout.h"\n\nconst char *const table_relays[] = {')
+    print("\n".join(f'        "{n}",' for n in sorted(names)) + "\n        NULL,\n};")
+
+
+def presets(paths):
+    print('#include "model/network-preset.h"\n\nconst struct network_preset network_presets[] = {')
+    for p in sorted(paths):
+        name = os.path.basename(p).removesuffix(".yaml")
+        print(f'        {{"{name}",\n{quoted(open(p, encoding="utf-8").read())}}},')
+    print("        {NULL, NULL},\n};")
+
+
+if sys.argv[1] == "relays":
+    relays(sys.argv[2])
+else:
+    presets(sys.argv[2:])

@@ -1,0 +1,8 @@
+/* The presets of policies/, which a rule names with `use`: as text within the program (policies/embed.py), so that a
+ * preset is the one that was tested with this version. */
+#pragma once
+
+struct network_preset {
+        const char *name, *text; /* name NULL: the end */
+};
+extern const struct network_preset network_presets[];
