@@ -24,11 +24,20 @@ int canonical_refuse(const char **ret_reason, int error, const char *reason) {
 }
 #define refuse(why) canonical_refuse(ret_reason, -EINVAL, why)
 
+static const char user_name[] = "a user name stands in front of the host: leave it out";
+
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c; }
 
 static bool equal_text(struct request_text a, struct request_text b) { return a.n == b.n && memcmp(a.p, b.p, a.n) == 0; }
+
+/* What IDNA maps to ASCII or drops, so that no A-label holds it: controls, the no-break space, the soft hyphen, full-width
+ * letters and digits, the ideographic full stop; and halves of pairs. Not the whole of UTS 46: only what could make another
+ * spelling of a name or of an address. */
+static bool never_in_label(uint32_t cp) {
+        return cp <= 0xa0 || cp == 0xad || cp == 0x3002 || (cp >= 0xff00 && cp <= 0xffef) || (cp >= 0xd800 && cp <= 0xdfff);
+}
 
 /* RFC 3492 section 6.2, for what stands behind "xn--" in lower case: true where it decodes and to something that ASCII does
  * not have. "xn--google-" would be another spelling of "google". */
@@ -71,7 +80,7 @@ static bool is_punycode(const char *s, size_t n) {
                 if (i / count > 0x10ffff - cp)
                         return false;
                 cp += i / count;
-                if (cp >= 0xd800 && cp <= 0xdfff)
+                if (never_in_label(cp))
                         return false;
                 i = i % count + 1;
         }
@@ -155,8 +164,6 @@ static const char *bad_byte(unsigned char c) {
         switch (c) {
         case '%':
                 return "the host has a percent sign: write it decoded";
-        case '@':
-                return "a user name stands in front of the host: leave it out";
         case '\\':
                 return "the host has a backslash, which some read as a slash";
         case '*':
@@ -211,7 +218,9 @@ static int read_host(const char *s, size_t n, char *buf, struct place *ret, cons
                         return refuse("the host begins with a bracket that is not closed");
                 return read_ipv6(s + 1, n - 2, buf, ret, ret_reason);
         }
-        if (memchr(s, ':', n) && !memchr(s, '@', n))
+        if (memchr(s, '@', n))
+                return refuse(user_name);
+        if (memchr(s, ':', n))
                 return read_ipv6(s, n, buf, ret, ret_reason);
         for (size_t i = 0; i < n; i++) {
                 const char *why = bad_byte((unsigned char)s[i]);
@@ -245,7 +254,7 @@ static int read_authority(const char *s, size_t n, uint16_t default_port, char *
         const char *colon = memchr(s, ':', n);
 
         if (memchr(s, '@', n))
-                return refuse("a user name stands in front of the host: leave it out");
+                return refuse(user_name);
         if (n > 0 && s[0] == '[') {
                 const char *end = memchr(s, ']', n);
                 if (!end)
