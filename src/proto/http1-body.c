@@ -61,15 +61,14 @@ static enum http_refusal size_digit(struct http1_body *b, char c) {
 
 /* A field behind the body may be anything but what frames or routes (RFC 9110 section 6.5.1). */
 static enum http_refusal trailer_name_end(struct http1_body *b) {
-        if (b->name_n == 0)
+        size_t n = MIN((size_t)b->name_n, sizeof(b->name));
+
+        if (n == 0)
                 return HTTP_BAD_TRAILER;
-        if (b->name_n > sizeof(b->name))
-                return HTTP_OK;
-        for (size_t i = 0; i < b->name_n; i++)
-                if (b->name[i] == '_')
-                        b->name[i] = '-';
-        enum http_field_id id = http_field_of(b->name, b->name_n);
-        return id != HTTP_F_OTHER && id <= HTTP_F_LAST_HOP ? HTTP_BAD_TRAILER : HTTP_OK;
+        enum http_field_id id = b->name_n == n ? http_field_of(b->name, n) : HTTP_F_OTHER;
+        if (id == HTTP_F_OTHER)
+                return http_lookalike(b->name, n) ? HTTP_BAD_TRAILER : HTTP_OK;
+        return id <= HTTP_F_LAST_HOP ? HTTP_BAD_TRAILER : HTTP_OK;
 }
 
 static enum http_refusal trailer_byte(struct http1_body *b, char c) {

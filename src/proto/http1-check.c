@@ -60,9 +60,21 @@ static void mark_named(struct http_head *h, struct http_text name) {
         }
 }
 
+/* The beginning of a word that matters: http-parser then misses the option behind it. */
+static bool half_a_word(struct http_text e) {
+        static const char *const words[] = {"close", "keep-alive", "upgrade"};
+
+        for (size_t i = 0; i < ELEMENTSOF(words); i++)
+                if (e.n < strlen(words[i]) && http_same(e.p, words[i], e.n))
+                        return true;
+        return false;
+}
+
 static enum http_refusal read_connection(struct http_head *h, struct http_text value, struct facts *f) {
+        if (memchr(value.p, '\t', value.n)) /* allowed, but part of the word to http-parser */
+                return HTTP_BAD_CONNECTION;
         for (struct http_text e; next_element(&value, &e);) {
-                if (e.n == 0 || e.n > HTTP_NAME_MAX || !http_all(e.p, e.n, HTTP_C_TOKEN))
+                if (e.n == 0 || e.n > HTTP_NAME_MAX || !http_all(e.p, e.n, HTTP_C_TOKEN) || half_a_word(e))
                         return HTTP_BAD_CONNECTION;
                 if (http_text_is(e, "close"))
                         f->close = true;
@@ -247,12 +259,15 @@ enum http_refusal http1_finish_request(struct http_head *h) {
 static enum http_refusal finish_interim(struct http1_reader *r, struct http_head *h, struct facts *f) {
         if (f->coding || h->has_length)
                 return HTTP_BODY_NOT_ALLOWED;
+        /* The final answer is still to come: a connection that ends here is another reading. */
+        if (!h->keep_alive || h->version == HTTP_1_0)
+                return HTTP_BAD_CONNECTION;
         h->framing = HTTP_NO_BODY;
         if (h->status != 101)
                 return ++r->interim > HTTP_INTERIM_MAX ? HTTP_INTERIM_MANY : HTTP_OK;
         if (!r->websocket)
                 return HTTP_UPGRADE_UNASKED;
-        if (!f->upgrade_option || !f->upgrade_websocket || f->close)
+        if (!f->upgrade_option || !f->upgrade_websocket)
                 return HTTP_BAD_UPGRADE;
         enum http_refusal e = read_handshakes(h, f);
         if (!e && (!f->accept || f->key))

@@ -26,10 +26,13 @@ const struct http_field *http_find(const struct http_head *h, enum http_field_id
 
 /* --- Fields --- */
 
-/* "content_length" is Content-Length to whatever makes variables of fields (RFC 3875 section 4.1.18). */
-static bool lookalike(const char *p, size_t n) {
+/* "content_length" is Content-Length to whatever makes variables of fields (RFC 3875 section 4.1.18); a name that goes on
+ * behind Transfer-Encoding counts as it in http-parser. */
+bool http_lookalike(const char *p, size_t n) {
         char b[32];
 
+        if ((n > 14 && http_same(p, "content-length", 14)) || (n > 17 && http_same(p, "transfer-encoding", 17)))
+                return true;
         if (n > sizeof(b) || !memchr(p, '_', n))
                 return false;
         for (size_t i = 0; i < n; i++)
@@ -45,7 +48,7 @@ enum http_refusal http_head_take(struct http_head *h, struct http_span name, str
         if (h->n_fields == HTTP_FIELDS_MAX)
                 return HTTP_FIELDS_MANY;
         enum http_field_id id = http_field_of(p, name.n);
-        if (id == HTTP_F_OTHER && lookalike(p, name.n))
+        if (id == HTTP_F_OTHER && http_lookalike(p, name.n))
                 return HTTP_LOOKALIKE;
         h->field[h->n_fields++] = (struct http_field){
                 .name = name.at,
@@ -109,8 +112,12 @@ static enum http_refusal read_field(struct http_head *h, uint32_t at, uint32_t n
         for (const char *c = v; c < end; c++)
                 if (!http_is(*c, HTTP_C_VALUE))
                         return *c == '\r' ? HTTP_BARE_CR : HTTP_BAD_VALUE;
-        return http_head_take(h, (struct http_span){at, (uint32_t)(q - p)},
-                              (struct http_span){(uint32_t)(v - h->base), (uint32_t)(end - v)});
+        enum http_refusal e = http_head_take(h, (struct http_span){at, (uint32_t)(q - p)},
+                                             (struct http_span){(uint32_t)(v - h->base), (uint32_t)(end - v)});
+        /* White space behind a value is none of it, but part of the word to some readers (http-parser: "chunked "). */
+        if (!e && h->field[h->n_fields - 1].hop && end < p + n)
+                return HTTP_BAD_VALUE;
+        return e;
 }
 
 /* --- The first line of a request --- */

@@ -45,6 +45,8 @@ enum http_method http_method_of(const char *p, size_t n);
 
 /* Takes a field whose bytes have been looked at. */
 enum http_refusal http_head_take(struct http_head *h, struct http_span name, struct http_span value);
+/* A name that is none of the known ones, but is taken for one by some. */
+bool http_lookalike(const char *p, size_t n);
 /* Why that name, or that value (trimmed), is none. */
 enum http_refusal http_name_check(const char *p, size_t n);
 enum http_refusal http_value_check(const char *p, size_t n);

@@ -20,9 +20,11 @@ static bool end_to_end(const struct http_head *h, const struct http_field *f) {
 }
 
 static void all_fields(struct strbuf *b, const struct http_head *h) {
-        for (size_t i = 0; i < h->n_fields; i++)
-                if (end_to_end(h, &h->field[i]))
-                        stream_field(b, http_field_name(h, &h->field[i]), http_field_value(h, &h->field[i]));
+        for (size_t i = 0; i < h->n_fields; i++) {
+                const struct http_field *f = &h->field[i];
+                if (end_to_end(h, f))
+                        stream_field(b, h->base + f->name, f->name_n, h->base + f->value, f->value_n);
+        }
 }
 
 static void rewrite(const struct http_head *h, const struct http_head *request) {

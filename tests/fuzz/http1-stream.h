@@ -1,76 +1,23 @@
-/* A stream of HTTP/1 messages, read by our reader and written down message by message, so that what several readers made
- * of the same bytes can be compared. The first byte of an input says what it is: 'Q' requests; responses to one request
- * each: 'R' GET, 'H' HEAD, 'C' CONNECT, 'W' a WebSocket; 'w' may ask for one. */
+/* A stream of HTTP/1 messages, read by our reader. The first byte of an input says what it is: 'Q' requests; responses to
+ * one request each: 'R' GET, 'H' HEAD, 'C' CONNECT, 'W' a GET that asks for a WebSocket. */
 #pragma once
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/str.h"
+#include "http1-oracle.h"
 #include "proto/http1.h"
-
-#define must(cond) do { if (!(cond)) abort(); } while (0)
-
-#define STREAM_MESSAGES 24
-
-struct stream_message {
-        struct strbuf head; /* method or status, target, version; the fields, trimmed */
-        struct strbuf body;
-        size_t end;         /* offset behind it, once complete */
-        bool complete, has_head;
-        bool keep_alive;
-};
-struct stream {
-        struct stream_message m[STREAM_MESSAGES];
-        size_t n;
-        const char *error; /* static; NULL: none */
-        bool switched;     /* a tunnel, or a WebSocket was asked for: what follows is not for this reader */
-        bool other_method; /* ours: one that is in no list */
-};
-
-static inline void stream_clear(struct stream *s) {
-        for (size_t i = 0; i < STREAM_MESSAGES; i++) {
-                strbuf_clear(&s->m[i].head);
-                strbuf_clear(&s->m[i].body);
-        }
-}
-static inline bool stream_same_buf(const struct strbuf *a, const struct strbuf *b) {
-        return a->len == b->len && (a->len == 0 || memcmp(a->data, b->data, a->len) == 0);
-}
-
-static inline void stream_text(struct strbuf *b, struct http_text t, bool lower) {
-        for (size_t i = 0; i < t.n; i++) {
-                char c = t.p[i];
-                if (lower && c >= 'A' && c <= 'Z')
-                        c = (char)(c | 0x20);
-                strbuf_add(b, &c, 1);
-        }
-}
-/* One field as it is written down by every reader. */
-static inline void stream_field(struct strbuf *b, struct http_text name, struct http_text value) {
-        while (value.n > 0 && (value.p[value.n - 1] == ' ' || value.p[value.n - 1] == '\t'))
-                value.n--;
-        while (value.n > 0 && (value.p[0] == ' ' || value.p[0] == '\t')) {
-                value.p++;
-                value.n--;
-        }
-        stream_text(b, name, true);
-        strbuf_puts(b, "=");
-        stream_text(b, value, false);
-        strbuf_puts(b, "\n");
-}
 
 static inline void stream_head(struct strbuf *b, const struct http_head *h) {
         if (h->response) {
                 strbuf_printf(b, "%u", h->status);
         } else {
-                stream_text(b, http_span_text(h, h->method), false);
+                stream_text(b, h->base + h->method.at, h->method.n, false);
                 strbuf_puts(b, " ");
-                stream_text(b, http_span_text(h, h->target), false);
+                stream_text(b, h->base + h->target.at, h->target.n, false);
         }
         strbuf_printf(b, " 1.%d\n", h->version == HTTP_1_1);
-        for (size_t i = 0; i < h->n_fields; i++)
-                stream_field(b, http_field_name(h, &h->field[i]), http_field_value(h, &h->field[i]));
+        for (size_t i = 0; i < h->n_fields; i++) {
+                const struct http_field *f = &h->field[i];
+                stream_field(b, h->base + f->name, f->name_n, h->base + f->value, f->value_n);
+        }
 }
 
 static inline bool stream_mode(char mode, struct http_head *request) {
