@@ -6,14 +6,6 @@
 
 #include "base/error.h"
 
-struct dirent64_raw { /* getdents64(2) */
-        uint64_t d_ino;
-        int64_t d_off;
-        unsigned short d_reclen;
-        unsigned char d_type;
-        char d_name[];
-};
-
 struct remove_tree_stats {
         uint64_t removed; /* entries */
         uint64_t failed;

@@ -68,8 +68,10 @@ static void check_manifests(const char *text, size_t n) {
                         must(is_hex(m.layers[k].hex));
                 oci_manifest_clear(&m);
         }
-        if (oci_index_parse(text, n, NULL, &b, &again, &name, &e) == 0)
+        if (oci_index_parse(text, n, &(struct oci_wish){}, &b, &again, &name, &e) == 0)
                 must(is_hex(b.hex));
+        if (oci_is_index(text, n, &again, &e) == 0 && !again)
+                must(oci_index_parse(text, n, &(struct oci_wish){.best = true}, &b, &again, &name, &e) < 0);
         free(name);
         name = NULL;
         if (docker_manifest_parse(text, n, NULL, &config, &layers, &name, &e) == 0)
