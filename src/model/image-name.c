@@ -112,3 +112,20 @@ int image_name_check(const char *name, const char **ret_why) {
                         "write it like debian:12 or registry.example:5000/team/name:tag, the name in small letters");
         return 0;
 }
+
+const char *image_name_digest(const char *name) {
+        const char *at = strchr(name, '@');
+        return at ? str_after(at, "@sha256:") : NULL;
+}
+
+size_t image_name_repository(const char *name) {
+        size_t n = strcspn(name, "@");
+        const char *slash = memrchr(name, '/', n), *from = slash ?: name;
+        const char *colon = memchr(from, ':', n - (size_t)(from - name));
+        return colon ? (size_t)(colon - name) : n;
+}
+
+size_t image_name_registry(const char *name) {
+        size_t n = strcspn(name, "/");
+        return name[n] && has_registry(name, n) ? n : 0;
+}

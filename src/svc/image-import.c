@@ -4,14 +4,13 @@
 #include <linux/openat2.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "model/image-name.h"
 #include "svc/image-implied.h"
 #include "svc/image-import.h"
 #include "svc/image-oci.h"
@@ -24,6 +23,7 @@ const char *const image_format_names[FORMAT_N] = {"auto", "dir", "tar", "oci", "
 
 struct import {
         int root, empty;
+        const struct import_options *options;
         struct image_work work;
         struct ids ids;
         struct stream_limits limits; /* what is left of them */
@@ -49,6 +49,11 @@ static void import_clear(struct import *im) {
 }
 
 static int no_memory(struct error *e) { return error_set(e, ENOMEM, "out of memory"); }
+
+static int needs_name(struct error *e) {
+        error_set(e, EINVAL, "the image needs a name");
+        return error_fix(e, "--name NAME");
+}
 
 /* A directory in which a helper is root. */
 static int make_dir(struct import *im, int at, const char *name, mode_t mode, struct error *e) {
@@ -185,14 +190,14 @@ static int end_layer(struct import *im, const struct layer *l, const struct stre
         return add_key(im, key, e);
 }
 
-/* A layer from a file. The digests may be NULL, where nothing names them. */
-static int import_layer(struct import *im, int fd, const char *raw_hex, const char *plain_hex, struct error *e) {
+/* The digests may be NULL, where nothing names them. */
+static int import_layer(struct import *im, const struct stream_source *from, const char *raw_hex, const char *plain_hex, struct error *e) {
         _cleanup_(layer_close) struct layer l = {.dir = -EBADF, .tree = -EBADF};
         _cleanup_(result_clear) struct stream_result s = {};
         int r;
 
         if ((r = begin_layer(im, &l, e)) < 0 ||
-            (r = stream_file(&im->work, fd, JOB_LAYER, l.tree, im->empty, &im->limits, &s, e)) < 0)
+            (r = stream_once(&im->work, from, JOB_LAYER, l.tree, im->empty, &im->limits, &s, e)) < 0)
                 return r;
         if (raw_hex && !streq(raw_hex, s.raw_hex))
                 return error_set(e, EBADMSG, "a layer is not what the manifest says: its digest is %.16s..., not %.16s...", s.raw_hex, raw_hex);
@@ -200,6 +205,10 @@ static int import_layer(struct import *im, int fd, const char *raw_hex, const ch
                 return error_set(e, EBADMSG, "a layer is not what the configuration says: its digest is %.16s..., not %.16s...",
                                  s.plain_hex, plain_hex);
         return end_layer(im, &l, &s, e);
+}
+
+static int import_layer_file(struct import *im, int fd, const char *raw_hex, const char *plain_hex, struct error *e) {
+        return import_layer(im, &(struct stream_source){.fd = fd, .kept = -EBADF}, raw_hex, plain_hex, e);
 }
 
 static int check_digest(int fd, const char *hex, struct error *e) {
@@ -274,13 +283,15 @@ static int read_member(int dir, const char *path, char **ret, size_t *ret_len, s
         return r < 0 ? error_errno(e, r, "a file of the image cannot be read: %s", path) : 0;
 }
 
+#define LAYOUT_BLOBS "blobs/sha256/" /* an OCI layout has them there; skopeo's "dir:" at its top */
+
 /* A document by its digest. */
-static int read_blob(int dir, const struct oci_blob *b, char **ret, size_t *ret_len, struct error *e) {
+static int read_blob(int dir, const char *blobs, const struct oci_blob *b, char **ret, size_t *ret_len, struct error *e) {
         char path[96], hex[65];
         _cleanup_free_ char *text = NULL;
         size_t len;
 
-        snprintf(path, sizeof(path), "blobs/sha256/%s", b->hex);
+        snprintf(path, sizeof(path), "%s%s", blobs, b->hex);
         int r = read_member(dir, path, &text, &len, e);
         if (r < 0)
                 return r;
@@ -297,44 +308,60 @@ static int set_digest(struct import *im, const char *hex, struct error *e) {
         return im->image.digest ? 0 : no_memory(e);
 }
 
-static int find_manifest(int dir, const char *ref, struct oci_blob *ret, char **ret_name, struct error *e) {
+/* ret_index: the first index within the layout's own, hex "" where there is none. */
+static int find_manifest(struct import *im, int dir, const char *ref, struct oci_blob *ret, struct oci_blob *ret_index, struct error *e) {
+        struct oci_wish wish = {.ref = ref, .platform = im->options->platform};
         _cleanup_free_ char *text = NULL;
         size_t len;
         bool again;
         int r = read_member(dir, "index.json", &text, &len, e);
 
         if (r == 0)
-                r = oci_index_parse(text, len, ref, ret, &again, ret_name, e);
+                r = oci_index_parse(text, len, &wish, ret, &again, &im->found_name, e);
+        *ret_index = r == 0 && again ? *ret : (struct oci_blob){};
+        wish = (struct oci_wish){.platform = wish.platform, .best = true};
         for (int depth = 0; r == 0 && again; depth++) {
                 _cleanup_free_ char *inner = NULL, *name = NULL;
                 struct oci_blob next = *ret;
                 if (depth == 4)
                         return error_set(e, EBADMSG, "the image's index nests too deep");
-                if ((r = read_blob(dir, ret, &inner, &len, e)) == 0 &&
-                    (r = oci_index_parse(inner, len, NULL, &next, &again, &name, e)) == 0)
+                if ((r = read_blob(dir, LAYOUT_BLOBS, ret, &inner, &len, e)) == 0 &&
+                    (r = oci_index_parse(inner, len, &wish, &next, &again, &name, e)) == 0)
                         *ret = next;
         }
         return r;
 }
 
-static int import_oci(struct import *im, int dir, const char *ref, struct error *e) {
+/* What was asked for by name is not replaced by something else without a word. */
+static int check_platform(struct import *im, struct error *e) {
+        const char *p = im->options->platform;
+        if (!p || oci_platform_has(p, im->image.architecture))
+                return 0;
+        return error_set(e, ENOENT, "the image is for %s, not for %s", im->image.architecture[0] ? im->image.architecture : "no platform that it names", p);
+}
+
+/* text: the manifest, whose digest was seen to be hex. */
+static int import_manifest(struct import *im, int dir, const char *blobs, const char *text, size_t len, const char *hex, const char *index,
+                           struct error *e) {
         _cleanup_oci_manifest_ struct oci_manifest m = {};
         _cleanup_strlist_ struct strlist diff_ids = {};
-        _cleanup_free_ char *text = NULL, *config = NULL;
-        struct oci_blob b = {};
-        size_t len = 0;
+        _cleanup_free_ char *config = NULL;
         int r;
 
-        if ((r = find_manifest(dir, ref, &b, &im->found_name, e)) < 0 || (r = read_blob(dir, &b, &text, &len, e)) < 0 ||
-            (r = oci_manifest_parse(text, len, &m, e)) < 0 || (r = read_blob(dir, &m.config, &config, &len, e)) < 0 ||
-            (r = oci_config_parse(config, len, &im->image, &diff_ids, e)) < 0 || (r = set_digest(im, m.config.hex, e)) < 0)
+        if ((r = oci_manifest_parse(text, len, &m, e)) < 0 || (r = read_blob(dir, blobs, &m.config, &config, &len, e)) < 0 ||
+            (r = oci_config_parse(config, len, &im->image, &diff_ids, e)) < 0 || (r = check_platform(im, e)) < 0 ||
+            (r = set_digest(im, m.config.hex, e)) < 0)
                 return r;
+        im->image.manifest = str_printf("sha256:%s", hex);
+        im->image.index = index[0] ? str_printf("sha256:%s", index) : strdup("");
+        if (!im->image.manifest || !im->image.index)
+                return no_memory(e);
         if (diff_ids.n != m.n_layers)
                 return error_set(e, EBADMSG, "the image's manifest has %zu layers, its configuration %zu", m.n_layers, diff_ids.n);
         for (size_t i = 0; r == 0 && i < m.n_layers; i++) {
                 char path[96];
                 struct stat st = {};
-                snprintf(path, sizeof(path), "blobs/sha256/%s", m.layers[i].hex);
+                snprintf(path, sizeof(path), "%s%s", blobs, m.layers[i].hex);
                 _cleanup_fd_ int fd = open_member(dir, path, &st, e);
                 if (fd < 0)
                         return fd;
@@ -343,11 +370,45 @@ static int import_oci(struct import *im, int dir, const char *ref, struct error 
                                          (unsigned long long)st.st_size, (unsigned long long)m.layers[i].size);
                 /* A layer that is there is not unpacked again; the image must be whole all the same. */
                 if ((r = have_layer(im, diff_ids.items[i], e)) == 0)
-                        r = import_layer(im, fd, m.layers[i].hex, diff_ids.items[i], e);
+                        r = import_layer_file(im, fd, m.layers[i].hex, diff_ids.items[i], e);
                 else if (r > 0)
                         r = check_digest(fd, m.layers[i].hex, e);
         }
         return r;
+}
+
+static int import_oci(struct import *im, int dir, const char *ref, struct error *e) {
+        _cleanup_free_ char *text = NULL;
+        struct oci_blob b = {}, index;
+        size_t len = 0;
+        int r;
+
+        if ((r = find_manifest(im, dir, ref, &b, &index, e)) < 0 || (r = read_blob(dir, LAYOUT_BLOBS, &b, &text, &len, e)) < 0)
+                return r;
+        return import_manifest(im, dir, LAYOUT_BLOBS, text, len, b.hex, index.hex, e);
+}
+
+/* From a registry. The process that fetched it has ended; what it left is compared with what the manifest's digest, taken
+ * before, stands for. */
+static int import_pulled(struct import *im, const char *name, struct error *e) {
+        struct pulled p = {.dir = -EBADF};
+        struct pull_options o = *im->options->pull;
+        _cleanup_free_ char *text = NULL;
+        char hex[65];
+        size_t len = 0;
+        int r;
+
+        o.platform = im->options->platform;
+        if ((r = image_pull(&im->work, im->empty, name, &o, &im->limits, &p, e)) < 0)
+                return r;
+        _cleanup_fd_ int dir = p.dir;
+        if ((r = read_member(dir, "manifest.json", &text, &len, e)) < 0)
+                return r;
+        stream_digest(text, len, hex);
+        if (!streq(hex, p.manifest.hex))
+                return error_set(e, EBADMSG, "the manifest is not the one that the registry named: its digest is %.16s..., not %.16s...",
+                                 hex, p.manifest.hex);
+        return import_manifest(im, dir, "", text, len, hex, p.index.hex, e);
 }
 
 static int import_docker(struct import *im, int dir, const char *tag, struct error *e) {
@@ -367,7 +428,8 @@ static int import_docker(struct import *im, int dir, const char *tag, struct err
         last = last ? last + 1 : path;
         if (strspn(last, "0123456789abcdef") == 64 && strncmp(last, hex, 64) != 0)
                 return error_set(e, EBADMSG, "the image's configuration is not what its name says: %.16s...", last);
-        if ((r = oci_config_parse(config, len, &im->image, &diff_ids, e)) < 0 || (r = set_digest(im, hex, e)) < 0)
+        if ((r = oci_config_parse(config, len, &im->image, &diff_ids, e)) < 0 || (r = check_platform(im, e)) < 0 ||
+            (r = set_digest(im, hex, e)) < 0)
                 return r;
         if (diff_ids.n != layers.n)
                 return error_set(e, EBADMSG, "the image's manifest has %zu layers, its configuration %zu", layers.n, diff_ids.n);
@@ -377,7 +439,7 @@ static int import_docker(struct import *im, int dir, const char *tag, struct err
                 if (fd < 0)
                         return fd;
                 if ((r = have_layer(im, diff_ids.items[i], e)) == 0)
-                        r = import_layer(im, fd, NULL, diff_ids.items[i], e);
+                        r = import_layer_file(im, fd, NULL, diff_ids.items[i], e);
                 r = MIN(r, 0);
         }
         return r;
@@ -412,16 +474,16 @@ static int import_from_dir(struct import *im, int dir, enum image_format format,
 }
 
 /* An archive that holds an image is unpacked first, links and all, and then read as a directory. */
-static int import_archive(struct import *im, int fd, enum image_format format, const char *ref, struct error *e) {
+static int import_archive(struct import *im, const struct stream_source *s, enum image_format format, const char *ref, struct error *e) {
         struct stream_limits l = im->limits;
-        struct stream_result s;
+        struct stream_result result;
         int r;
 
         l.entries = ARCHIVE_ENTRIES;
         _cleanup_fd_ int dir = make_dir(im, im->work.dir, "archive", 0700, e);
         if (dir < 0)
                 return dir;
-        if ((r = stream_file(&im->work, fd, JOB_ARCHIVE, dir, im->empty, &l, &s, e)) < 0)
+        if ((r = stream_once(&im->work, s, JOB_ARCHIVE, dir, im->empty, &l, &result, e)) < 0)
                 return r;
         if (format != FORMAT_AUTO)
                 return import_from_dir(im, dir, format, ref, e);
@@ -429,33 +491,63 @@ static int import_archive(struct import *im, int fd, enum image_format format, c
                                ref, e);
 }
 
+/* A file, or what can be read only once: then its beginning is kept while it is looked at. */
 static int import_file(struct import *im, int fd, enum image_format format, const char *ref, struct error *e) {
-        struct stream_result s;
+        struct stream_source s = {.fd = fd, .kept = -EBADF};
+        struct stream_result result;
+        off_t begin = lseek(fd, 0, SEEK_CUR);
         int r;
 
+        _cleanup_fd_ int kept = begin >= 0 || format != FORMAT_AUTO ? -EBADF :
+                openat(im->work.dir, "kept", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (begin < 0 && format == FORMAT_AUTO && kept < 0)
+                return error_errno(e, errno, "the beginning of the image cannot be kept");
+        s.kept = kept;
         if (format == FORMAT_AUTO) {
-                if ((r = stream_file(&im->work, fd, JOB_LOOK, im->empty, im->empty, &im->limits, &s, e)) < 0)
+                s.look = kept >= 0;
+                if ((r = stream_once(&im->work, &s, JOB_LOOK, im->empty, im->empty, &im->limits, &result, e)) < 0)
                         return r;
-                if (s.report.archive == ARCHIVE_UNKNOWN)
+                s.look = false;
+                if (result.report.archive == ARCHIVE_UNKNOWN)
                         return error_set(e, EBADMSG, "the archive is empty");
-                if (lseek(fd, 0, SEEK_SET) < 0)
+                if (begin >= 0 && lseek(fd, begin, SEEK_SET) < 0)
                         return error_errno(e, errno, "the image cannot be read twice");
-                if (s.report.archive == ARCHIVE_IMAGE)
-                        return import_archive(im, fd, FORMAT_AUTO, ref, e);
-        } else if (format != FORMAT_TAR)
-                return import_archive(im, fd, format, ref, e);
-        r = import_layer(im, fd, NULL, NULL, e);
+                format = result.report.archive == ARCHIVE_IMAGE ? FORMAT_AUTO : FORMAT_TAR;
+        }
+        if (format != FORMAT_TAR)
+                return import_archive(im, &s, format, ref, e);
+        if (begin < 0 && !im->options->name) /* before it has all been read */
+                return needs_name(e);
+        r = import_layer(im, &s, NULL, NULL, e);
         return r < 0 ? r : plain_config(im, e);
 }
 
-/* PATH, or PATH:NAME where there is no file PATH:NAME. The path's type decides between the formats for files and those for
- * directories. */
+static int open_input(bool *ret_dir, struct error *e) {
+        struct stat st;
+
+        if (isatty(0)) {
+                error_set(e, EINVAL, "standard input is a terminal, not an archive");
+                return error_fix(e, "as in: docker save NAME | belljar image import -");
+        }
+        _cleanup_fd_ int fd = fcntl(0, F_DUPFD_CLOEXEC, 3);
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return error_errno(e, errno, "standard input cannot be read");
+        if (S_ISDIR(st.st_mode))
+                return error_set(e, EINVAL, "standard input is a directory");
+        *ret_dir = false;
+        return TAKE_FD(fd);
+}
+
+/* PATH, or PATH:NAME where there is no file PATH:NAME; "-". The path's type decides between the formats for files and those
+ * for directories. */
 static int open_source(const char *source, bool *ret_dir, char **ret_ref, struct error *e) {
         struct stat st;
         _cleanup_free_ char *path = strdup(source), *ref = NULL;
 
         if (!path)
                 return no_memory(e);
+        if (streq(source, "-"))
+                return open_input(ret_dir, e);
         /* Opened without waiting: what is named might be a FIFO. */
         _cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
         for (char *colon = strchr(path, ':'); fd < 0 && errno == ENOENT && colon; colon = strchr(colon + 1, ':')) {
@@ -526,49 +618,6 @@ static int find_limits(struct import *im, const struct import_options *o, struct
         return 0;
 }
 
-/* skopeo(1) writes an OCI layout into the import's own directory. */
-static int fetch(struct import *im, const char *source, struct error *e) {
-        char here[4096], proc[40];
-        int status = 0;
-        snprintf(proc, sizeof(proc), "/proc/self/fd/%d", im->work.dir);
-        ssize_t n = readlink(proc, here, sizeof(here) - 1);
-        if (n < 0)
-                return error_errno(e, errno, "the store of images cannot be named");
-        here[n] = 0;
-        static const char *const transports[] = {"docker:", "docker-archive:", "docker-daemon:", "oci:", "oci-archive:", "dir:",
-                                                 "containers-storage:"};
-        bool whole = false;
-        for (size_t i = 0; i < ELEMENTSOF(transports); i++)
-                whole |= str_after(source, transports[i]) != NULL;
-        _cleanup_free_ char *from = whole ? strdup(source) : str_printf("docker://%s", source);
-        _cleanup_free_ char *to = str_printf("oci:%s/pulled:pulled", here);
-        if (!from || !to)
-                return no_memory(e);
-        if (!whole && source[0] == '-')
-                return error_set(e, EINVAL, "this cannot be the name of an image: %s", source);
-        pid_t pid = fork();
-        if (pid == 0) {
-                char *argv[] = {(char[]){"skopeo"}, (char[]){"copy"}, (char[]){"--quiet"}, from, to, NULL};
-                if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || dup2(2, 1) < 0)
-                        _exit(126);
-                execvp("skopeo", argv);
-                _exit(errno == ENOENT ? 127 : 126);
-        }
-        if (pid < 0)
-                return error_errno(e, errno, "skopeo cannot be started");
-        while (waitpid(pid, &status, 0) < 0)
-                if (errno != EINTR)
-                        return error_errno(e, errno, "skopeo cannot be waited for");
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
-                error_set(e, ENOENT, "images are fetched by skopeo, which is not installed");
-                return error_fix(e, "apt-get install skopeo, or import a file: belljar image import SOURCE");
-        }
-        if (status != 0)
-                return error_set(e, EIO, "skopeo could not fetch %s", from);
-        int fd = openat(im->work.dir, "pulled", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-        return fd < 0 ? error_errno(e, errno, "skopeo has fetched nothing") : fd;
-}
-
 /* The given name, else the image's own, else the file's. */
 static int choose_name(struct import *im, const char *source, const struct import_options *o, struct error *e) {
         _cleanup_free_ char *text = NULL;
@@ -577,13 +626,11 @@ static int choose_name(struct import *im, const char *source, const struct impor
 
         if (o->name)
                 return image_name(o->name, &im->image.name, e);
-        if (o->pull) {
-                const char *slashes = str_after(source, "docker://");
-                if (image_name(slashes ? slashes : source, &im->image.name, &why) == 0)
-                        return 0;
-        }
-        /* A bare tag is no name; with a path's, the image's own is whole. */
-        if (im->found_name && strpbrk(im->found_name, ":/") && image_name(im->found_name, &im->image.name, &why) == 0)
+        if (o->pull)
+                return image_pull_name(source, &im->image.name, e);
+        /* A bare tag is no name; with a path's, the image's own is whole. A digest is nothing that an image says of itself. */
+        if (im->found_name && strpbrk(im->found_name, ":/") && !strchr(im->found_name, '@') &&
+            image_name(im->found_name, &im->image.name, &why) == 0)
                 return 0;
         text = path_clean(source);
         if (!text)
@@ -595,11 +642,7 @@ static int choose_name(struct import *im, const char *source, const struct impor
         if (dot && dot > base)
                 *dot = 0;
         r = image_name(base, &im->image.name, &why);
-        if (r < 0) {
-                error_set(e, EINVAL, "the image needs a name");
-                return error_fix(e, "--name NAME");
-        }
-        return 0;
+        return r < 0 ? needs_name(e) : 0;
 }
 
 struct opened {
@@ -659,7 +702,7 @@ static int add_implied(struct import *im, struct error *e) {
                 if ((r = stream_digest_of(fd, hex)) < 0 || lseek(fd, 0, SEEK_SET) < 0)
                         return error_errno(e, r < 0 ? r : errno, "a layer cannot be made");
                 if ((r = have_layer(im, hex, e)) == 0)
-                        r = import_layer(im, fd, NULL, hex, e);
+                        r = import_layer_file(im, fd, NULL, hex, e);
                 if (r < 0)
                         return r;
         }
@@ -682,35 +725,51 @@ static int put_in_place(struct import *im, struct error *e) {
         }
         i->size = im->counts.bytes;
         i->ids = image_ids_text(&im->ids);
-        if (!i->ids)
+        if (!i->manifest) /* a root file system, or docker save's: it came without */
+                i->manifest = strdup("");
+        if (!i->index)
+                i->index = strdup("");
+        if (!i->ids || !i->manifest || !i->index)
                 return no_memory(e);
         return image_ref_write(&im->work, i, e);
 }
 
 static int import_source(struct import *im, const char *source, const struct import_options *o, struct error *e) {
-        _cleanup_free_ char *ref = NULL;
+        _cleanup_free_ char *ref = NULL, *name = NULL;
         bool dir = true;
         int r;
 
-        _cleanup_fd_ int fd = o->pull ? fetch(im, source, e) : open_source(source, &dir, &ref, e);
+        if (o->pull) {
+                r = image_pull_name(source, &name, e);
+                return r < 0 ? r : import_pulled(im, name, e);
+        }
+        _cleanup_fd_ int fd = open_source(source, &dir, &ref, e);
         if (fd < 0)
                 return fd;
-        if (o->format != FORMAT_AUTO && !o->pull && dir != (o->format == FORMAT_DIRECTORY || o->format == FORMAT_OCI))
+        if (o->format != FORMAT_AUTO && dir != (o->format == FORMAT_DIRECTORY || o->format == FORMAT_OCI))
                 return error_set(e, EINVAL, "%s is %s, which the format %s is not for", source, dir ? "a directory" : "a file",
                                  image_format_names[o->format]);
         if (dir && (r = refuse_own(im, fd, e)) < 0)
                 return r;
-        return dir ? import_from_dir(im, fd, o->pull ? FORMAT_OCI : o->format, ref, e) : import_file(im, fd, o->format, ref, e);
+        return dir ? import_from_dir(im, fd, o->format, ref, e) : import_file(im, fd, o->format, ref, e);
 }
 
 int image_import(int state_root, const char *source, const struct import_options *o, struct import_result *ret,
                  struct error *e) {
-        _cleanup_(import_clear) struct import im = {.root = state_root, .empty = -EBADF, .work = IMAGE_WORK_NONE};
+        _cleanup_(import_clear) struct import im = {.root = state_root, .empty = -EBADF, .options = o, .work = IMAGE_WORK_NONE};
         int r;
 
         if (o->name) { /* before the work is done */
                 _cleanup_free_ char *name = NULL;
                 if ((r = image_name(o->name, &name, e)) < 0)
+                        return r;
+                if (image_name_digest(name)) {
+                        error_set(e, EINVAL, "a digest says what an image is and cannot be given to one: %s", o->name);
+                        return error_fix(e, "--name with a tag, or without");
+                }
+        } else if (o->pull) {
+                _cleanup_free_ char *name = NULL;
+                if ((r = image_pull_name(source, &name, e)) < 0)
                         return r;
         }
         (void)signal(SIGPIPE, SIG_IGN); /* helpers may end before their stream does */

@@ -1,8 +1,8 @@
 /* Making an image of what a user names: a directory, a tar, an OCI layout or archive, an archive of `docker save`, what
- * skopeo can fetch. Caller: `belljar image import` and `pull`. */
+ * a registry has. Caller: `belljar image import` and `pull`. */
 #pragma once
 
-#include "svc/image-store.h"
+#include "svc/image-pull.h"
 
 enum image_format {
         FORMAT_AUTO, FORMAT_DIRECTORY, FORMAT_TAR, FORMAT_OCI, FORMAT_OCI_ARCHIVE, FORMAT_DOCKER_ARCHIVE, FORMAT_N,
@@ -16,7 +16,8 @@ extern const char *const image_format_names[FORMAT_N];
 struct import_options {
         const char *name;       /* NULL: what the image calls itself, or its file */
         enum image_format format;
-        bool pull;              /* the source is a name for skopeo(1) */
+        const char *platform;   /* of an index: see struct oci_wish; NULL: this machine's */
+        const struct pull_options *pull; /* the source is the name of an image at a registry; NULL: it is not */
         uint64_t max_size;      /* bytes of all layers; 0: IMPORT_SIZE, and a bound of the ratio of compression */
         uint64_t max_entries;   /* of all layers; 0: IMPORT_ENTRIES */
 };
@@ -25,6 +26,6 @@ struct import_result {
         struct layer_counts counts; /* of all its layers */
         size_t layers_new;
 };
-/* source: a path, of OCI and docker archives also PATH:NAME, where there are several images. */
+/* source: a path, of OCI and docker archives also PATH:NAME, where there are several images; "-": standard input. */
 int image_import(int state_root, const char *source, const struct import_options *o, struct import_result *ret,
                  struct error *e) _must_check_;

@@ -91,14 +91,52 @@ static const char *annotation(const json_t *j, const char *key) {
 #define REF_NAME "org.opencontainers.image.ref.name"
 #define WHOLE_NAME "io.containerd.image.name"
 
-/* Whether it is an image that runs here, as far as the index says. */
-static bool runs_here(const json_t *j) {
+bool oci_platform_valid(const char *s) {
+        const char *rest = str_after(s, "linux/");
+        unsigned parts = 0;
+
+        for (s = rest ? rest : s; parts < 2; parts++) {
+                size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789_-.");
+                if (n == 0 || n > 32 || (s[n] && s[n] != '/'))
+                        return false;
+                if (!s[n])
+                        return true;
+                s += n + 1;
+        }
+        return false;
+}
+
+/* The architecture and its length; *ret_variant: what follows it, or NULL. */
+static size_t split_platform(const char **platform, const char **ret_variant) {
+        const char *p = *platform ? *platform : this_architecture(), *rest = str_after(p, "linux/");
+        *platform = rest ? rest : p;
+        size_t n = strcspn(*platform, "/");
+        *ret_variant = (*platform)[n] ? *platform + n + 1 : NULL;
+        return n;
+}
+
+bool oci_platform_has(const char *platform, const char *architecture) {
+        const char *variant;
+        size_t n = split_platform(&platform, &variant);
+        return strlen(architecture) == n && memcmp(platform, architecture, n) == 0;
+}
+
+/* How well it is what is wished for, as far as the index says: 0 not at all, 1 a variant that this machine may not run, 2. */
+static unsigned fits(const json_t *j, const char *platform) {
         const json_t *p = json_object_get(j, "platform");
-        const char *os = json_string_value(json_object_get(p, "os")), *arch = json_string_value(json_object_get(p, "architecture"));
+        const char *os = json_string_value(json_object_get(p, "os")), *arch = json_string_value(json_object_get(p, "architecture")),
+                   *variant = json_string_value(json_object_get(p, "variant")), *wanted;
 
         if (annotation(j, "vnd.docker.reference.type")) /* an attestation beside the image */
-                return false;
-        return !p || ((!os || streq(os, "linux")) && (!arch || streq(arch, this_architecture())));
+                return 0;
+        if (!p)
+                return 2;
+        if ((os && !streq(os, "linux")) || (arch && !oci_platform_has(platform, arch)))
+                return 0;
+        (void)split_platform(&platform, &wanted);
+        if (wanted)
+                return variant && streq(variant, wanted) ? 2 : 0;
+        return !variant || !variant[0] || (arch && streq(arch, "arm64") && streq(variant, "v8")) ? 2 : 1;
 }
 
 static bool has_ref(const json_t *j, const char *ref) {
@@ -106,12 +144,14 @@ static bool has_ref(const json_t *j, const char *ref) {
         return !ref || (a && streq(a, ref)) || (b && streq(b, ref));
 }
 
-int oci_index_parse(const char *text, size_t len, const char *ref, struct oci_blob *ret, bool *ret_index, char **ret_name,
-                    struct error *e) {
+int oci_index_parse(const char *text, size_t len, const struct oci_wish *wish, struct oci_blob *ret, bool *ret_index,
+                    char **ret_name, struct error *e) {
         _cleanup_json_ json_t *j = NULL;
         struct oci_blob found = {}, blob;
         const json_t *chosen = NULL, *item;
+        const char *platform = wish->platform ? wish->platform : this_architecture();
         size_t i, elsewhere = 0;
+        unsigned fit, best = 0;
         int r = load(text, len, "index", &j, e);
 
         if (r < 0)
@@ -120,15 +160,18 @@ int oci_index_parse(const char *text, size_t len, const char *ref, struct oci_bl
         if (!json_is_array(list) || json_array_size(list) > ITEMS_MAX)
                 return bad(e, "index", "manifests");
         json_array_foreach(list, i, item) {
-                if (!has_ref(item, ref))
+                if (!has_ref(item, wish->ref))
                         continue;
-                if (!runs_here(item)) {
+                if ((fit = fits(item, wish->platform)) == 0) {
                         elsewhere++;
                         continue;
                 }
+                if (wish->best && fit <= best)
+                        continue;
+                best = fit;
                 if (read_blob(item, &blob) < 0)
                         return bad(e, "index", "manifests");
-                if (chosen && !streq(found.hex, blob.hex)) {
+                if (!wish->best && chosen && !streq(found.hex, blob.hex)) {
                         const char *a = annotation(chosen, REF_NAME), *b = annotation(item, REF_NAME);
                         error_set(e, E2BIG, "there are several images, as %.100s and %.100s", a ? a : found.hex, b ? b : blob.hex);
                         return error_fix(e, "name one of them: SOURCE:NAME");
@@ -137,9 +180,10 @@ int oci_index_parse(const char *text, size_t len, const char *ref, struct oci_bl
                 found = blob;
         }
         if (!chosen && elsewhere > 0)
-                return error_set(e, ENOENT, "there is no image for linux on %s in the index", this_architecture());
+                return error_set(e, ENOENT, "there is no image for linux on %s in the index", platform);
         if (!chosen)
-                return error_set(e, ENOENT, ref ? "there is no image called %s in the index" : "there is no image in the index", ref);
+                return error_set(e, ENOENT, wish->ref ? "there is no image called %s in the index" : "there is no image in the index",
+                                 wish->ref);
         const char *media = json_string_value(json_object_get(chosen, "mediaType"));
         const char *whole = annotation(chosen, WHOLE_NAME), *name = whole ? whole : annotation(chosen, REF_NAME);
         char *copy = name ? strdup(name) : NULL;
@@ -149,6 +193,23 @@ int oci_index_parse(const char *text, size_t len, const char *ref, struct oci_bl
         *ret_name = copy;
         *ret_index = media && (streq(media, "application/vnd.oci.image.index.v1+json") ||
                                streq(media, "application/vnd.docker.distribution.manifest.list.v2+json"));
+        return 0;
+}
+
+int oci_is_index(const char *text, size_t len, bool *ret, struct error *e) {
+        _cleanup_json_ json_t *j = NULL;
+        int r = load(text, len, "manifest", &j, e);
+
+        if (r < 0)
+                return r;
+        const json_t *version = json_object_get(j, "schemaVersion");
+        bool index = json_object_get(j, "manifests"), manifest = json_object_get(j, "layers") || json_object_get(j, "config");
+        if (json_is_integer(version) && json_integer_value(version) == 1)
+                return error_set(e, EBADMSG, "the image's manifest is of docker's first form (schemaVersion 1), which is not read");
+        if (index == manifest)
+                return error_set(e, EBADMSG, index ? "the image's manifest is an index as well" :
+                                                     "what the registry sent is neither a manifest nor an index");
+        *ret = index;
         return 0;
 }
 

@@ -13,6 +13,8 @@ void image_clear(struct image *i) {
         free(i->locks);
         free(i->name);
         free(i->digest);
+        free(i->manifest);
+        free(i->index);
         free(i->workdir);
         free(i->user);
         free(i->architecture);
@@ -36,23 +38,26 @@ static const struct {
         const char *key;
         size_t offset;
         bool list;
+        bool later; /* records of before it was added have none */
 } fields[] = {
-        {"name", offsetof(struct image, name), false},
-        {"digest", offsetof(struct image, digest), false},
-        {"workdir", offsetof(struct image, workdir), false},
-        {"user", offsetof(struct image, user), false},
-        {"architecture", offsetof(struct image, architecture), false},
-        {"os", offsetof(struct image, os), false},
-        {"created", offsetof(struct image, created), false},
-        {"source", offsetof(struct image, source), false},
-        {"dirs", offsetof(struct image, dirs), false},
-        {"ids", offsetof(struct image, ids), false},
-        {"layer", offsetof(struct image, keys), true},
-        {"entrypoint", offsetof(struct image, entrypoint), true},
-        {"cmd", offsetof(struct image, cmd), true},
-        {"env", offsetof(struct image, env), true},
-        {"port", offsetof(struct image, ports), true},
-        {"label", offsetof(struct image, labels), true},
+        {"name", offsetof(struct image, name), false, false},
+        {"digest", offsetof(struct image, digest), false, false},
+        {"manifest", offsetof(struct image, manifest), false, true},
+        {"index", offsetof(struct image, index), false, true},
+        {"workdir", offsetof(struct image, workdir), false, false},
+        {"user", offsetof(struct image, user), false, false},
+        {"architecture", offsetof(struct image, architecture), false, false},
+        {"os", offsetof(struct image, os), false, false},
+        {"created", offsetof(struct image, created), false, false},
+        {"source", offsetof(struct image, source), false, false},
+        {"dirs", offsetof(struct image, dirs), false, false},
+        {"ids", offsetof(struct image, ids), false, false},
+        {"layer", offsetof(struct image, keys), true, false},
+        {"entrypoint", offsetof(struct image, entrypoint), true, false},
+        {"cmd", offsetof(struct image, cmd), true, false},
+        {"env", offsetof(struct image, env), true, false},
+        {"port", offsetof(struct image, ports), true, false},
+        {"label", offsetof(struct image, labels), true, false},
 };
 
 static void line(struct strbuf *b, const char *key, const char *value) {
@@ -126,11 +131,17 @@ static int set_field(struct image *i, const char *key, const char *value) {
         return streq(key, "size") && parse_u64(value, &i->size) == 0 ? 0 : -EBADMSG;
 }
 
-static bool complete(const struct image *i) {
-        for (size_t f = 0; f < ELEMENTSOF(fields); f++)
-                if (!fields[f].list && !*(char *const *)(const void *)((const char *)i + fields[f].offset))
-                        return false;
-        return i->keys.n > 0 && i->keys.n <= IMAGE_LAYERS_MAX;
+static int complete(struct image *i) {
+        for (size_t f = 0; f < ELEMENTSOF(fields); f++) {
+                char **s = (void *)((char *)i + fields[f].offset);
+                if (fields[f].list || *s)
+                        continue;
+                if (!fields[f].later)
+                        return -EBADMSG;
+                if (!(*s = strdup("")))
+                        return -ENOMEM;
+        }
+        return i->keys.n > 0 && i->keys.n <= IMAGE_LAYERS_MAX ? 0 : -EBADMSG;
 }
 
 /* A copy to write in, NUL-terminated; NULL where the text holds a NUL or memory is out. */
@@ -156,8 +167,10 @@ int image_record_parse(const char *text, size_t len, struct image *ret) {
                 return -EBADMSG;
         while (next_line(&at, &key, &value)) {
                 if (streq(key, "end")) {
-                        if (*at || !complete(&i))
+                        if (*at)
                                 return -EBADMSG;
+                        if ((r = complete(&i)) < 0)
+                                return r;
                         *ret = i;
                         i = (struct image){};
                         return 0;

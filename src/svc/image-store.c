@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "model/image-name.h"
 #include "svc/image-store.h"
 #include "svc/remove-tree.h"
 
@@ -221,6 +222,7 @@ int image_ref_write(struct image_work *w, const struct image *i, struct error *e
 
 int image_ref_remove(int state_root, const char *given, struct error *e) {
         _cleanup_free_ char *name = NULL;
+        _cleanup_strlist_ struct strlist tags = {};
         char file[IMAGE_FILE_MAX + 1], path[IMAGE_FILE_MAX + 16];
         int r = image_name(given, &name, e);
 
@@ -232,6 +234,15 @@ int image_ref_remove(int state_root, const char *given, struct error *e) {
                 return 0;
         if (errno != ENOENT)
                 return error_errno(e, errno, "the image %s cannot be removed", name);
+        if (image_name_digest(name) && (r = image_names_of_digest(state_root, name, &tags, e)) < 0)
+                return r;
+        if (tags.n > 1) {
+                error_set(e, EEXIST, "the digest stands for %zu images: %s, %s%s", tags.n, tags.items[0], tags.items[1],
+                          tags.n > 2 ? ", ..." : "");
+                return error_fix(e, "remove them by these names");
+        }
+        if (tags.n == 1)
+                return image_ref_remove(state_root, tags.items[0], e);
         error_set(e, ENOENT, "there is no image %s", name);
         return error_fix(e, "belljar image ls lists them");
 }

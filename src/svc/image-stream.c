@@ -189,6 +189,8 @@ struct flow {
         const struct stream_limits *l;
         struct helper *first, *last;
         int source;               /* -1: the first helper makes the stream itself */
+        int kept;                 /* what was read of the source before: comes first; -1: nothing */
+        bool keep;                /* what is read is kept there */
         crypto_hash_sha256_state raw_hash, plain_hash;
         uint64_t raw, plain, looked_at;
         char raw_buffer[BLOCK], plain_buffer[BLOCK];
@@ -218,9 +220,19 @@ static int check_limits(struct flow *f, struct error *e) {
 }
 
 static int fill_raw(struct flow *f, struct error *e) {
-        ssize_t n = read(f->source, f->raw_buffer, BLOCK);
+        ssize_t n = f->kept >= 0 && !f->keep ? read(f->kept, f->raw_buffer, BLOCK) : 0;
+        int r;
+
+        if (n == 0)
+                n = read(f->source, f->raw_buffer, BLOCK);
         if (n < 0)
                 return errno == EINTR ? 0 : error_errno(e, errno, "the image cannot be read");
+        if (n > 0 && f->keep) {
+                if (f->raw > f->l->bytes)
+                        return error_set(e, EFBIG, "the image is larger than is allowed");
+                if ((r = fd_write_all(f->kept, f->raw_buffer, (size_t)n)) < 0)
+                        return error_errno(e, r, "the beginning of the image cannot be kept");
+        }
         if (n == 0) {
                 f->source_end = true;
                 return 0;
@@ -330,8 +342,8 @@ static int run_flow(struct flow *f, struct stream_result *ret, struct error *e) 
         return 0;
 }
 
-static int stream(const struct image_work *w, int source, enum image_job first, int first_dir, enum image_job last, int last_dir,
-                  const struct stream_limits *l, struct stream_result *ret, struct error *e) {
+static int stream(const struct image_work *w, const struct stream_source *s, enum image_job first, int first_dir, enum image_job last,
+                  int last_dir, const struct stream_limits *l, struct stream_result *ret, struct error *e) {
         _cleanup_helper_ struct helper a = HELPER_NONE, b = HELPER_NONE;
         struct stream_result result = {};
         _cleanup_free_ struct flow *f = malloc(sizeof(*f));
@@ -341,7 +353,10 @@ static int stream(const struct image_work *w, int source, enum image_job first, 
                 return error_set(e, ENOMEM, "out of memory");
         if ((r = helper_start(w, first, first_dir, l, &a, e)) < 0 || (r = helper_start(w, last, last_dir, l, &b, e)) < 0)
                 return r;
-        *f = (struct flow){.w = w, .l = l, .first = &a, .last = &b, .source = source, .whole = last != JOB_LOOK};
+        *f = (struct flow){.w = w, .l = l, .first = &a, .last = &b, .source = s->fd, .kept = s->kept, .keep = s->look,
+                           .whole = last != JOB_LOOK};
+        if (s->kept >= 0 && lseek(s->kept, 0, SEEK_SET) < 0)
+                return error_errno(e, errno, "the beginning of the image cannot be read");
         r = run_flow(f, &result, e);
         if (r == 0)
                 *ret = result;
@@ -350,10 +365,15 @@ static int stream(const struct image_work *w, int source, enum image_job first, 
 
 int stream_file(const struct image_work *w, int fd, enum image_job job, int dir, int empty, const struct stream_limits *l,
                 struct stream_result *ret, struct error *e) {
-        return stream(w, fd, JOB_DECOMPRESS, empty, job, dir, l, ret, e);
+        return stream(w, &(struct stream_source){.fd = fd, .kept = -EBADF}, JOB_DECOMPRESS, empty, job, dir, l, ret, e);
+}
+
+int stream_once(const struct image_work *w, const struct stream_source *s, enum image_job job, int dir, int empty,
+                const struct stream_limits *l, struct stream_result *ret, struct error *e) {
+        return stream(w, s, JOB_DECOMPRESS, empty, job, dir, l, ret, e);
 }
 
 int stream_directory(const struct image_work *w, int from, int dir, const struct stream_limits *l, struct stream_result *ret,
                      struct error *e) {
-        return stream(w, -1, JOB_PACK, from, JOB_LAYER, dir, l, ret, e);
+        return stream(w, &(struct stream_source){.fd = -EBADF, .kept = -EBADF}, JOB_PACK, from, JOB_LAYER, dir, l, ret, e);
 }

@@ -21,6 +21,15 @@ struct stream_result {
         struct layer_counts source; /* of JOB_PACK: what it left out itself */
 };
 
+/* What can be read only once. A look at its beginning keeps what it reads for the reading that follows. */
+struct stream_source {
+        int fd;
+        int kept;  /* a file of one's own */
+        bool look; /* this time */
+};
+/* As stream_file below. */
+int stream_once(const struct image_work *w, const struct stream_source *s, enum image_job job, int dir, int empty,
+                const struct stream_limits *l, struct stream_result *ret, struct error *e) _must_check_;
 /* From a file (fd) through decompression into `job`, which works in the directory dir. empty: a directory with nothing in
  * it, for the helpers that need none. */
 int stream_file(const struct image_work *w, int fd, enum image_job job, int dir, int empty, const struct stream_limits *l,

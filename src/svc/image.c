@@ -13,20 +13,22 @@
 
 int image_name(const char *given, char **ret, struct error *e) {
         const char *slash = strrchr(given, '/'), *why = NULL;
-        const char *tag = strchr(slash ? slash : given, ':');
+        const char *tag = strchr(slash ? slash : given, ':'), *digest;
 
         if (image_name_check(given, &why) < 0) {
                 error_set(e, EINVAL, "this cannot be the name of an image: %s", given);
                 return error_fix(e, "%s", why);
         }
-        if (strchr(given, '@')) {
-                error_set(e, EINVAL, "the store of images has names, not digests of manifests: %s", given);
-                return error_fix(e, "leave out what begins at the @; belljar image inspect NAME prints the image's digest");
-        }
-        if (strlen(given) > IMAGE_FILE_MAX - sizeof(":latest"))
-                return error_set(e, ENAMETOOLONG, "the name of the image is longer than %zu bytes", IMAGE_FILE_MAX - sizeof(":latest"));
-        *ret = tag ? strdup(given) : str_printf("%s:latest", given);
-        return *ret ? 0 : error_set(e, ENOMEM, "out of memory");
+        digest = image_name_digest(given);
+        _cleanup_free_ char *name = digest ? str_printf("%.*s@sha256:%s", (int)image_name_repository(given), given, digest) :
+                                    tag    ? strdup(given) :
+                                             str_printf("%s:latest", given);
+        if (!name)
+                return error_set(e, ENOMEM, "out of memory");
+        if (strlen(name) > IMAGE_FILE_MAX)
+                return error_set(e, ENAMETOOLONG, "the name of the image, with its tag or digest, is longer than %d bytes", IMAGE_FILE_MAX);
+        *ret = TAKE_PTR(name);
+        return 0;
 }
 
 void image_ref_file(const char *name, char dst[IMAGE_FILE_MAX + 1]) {
@@ -61,27 +63,77 @@ static bool is_key(const char *s) {
                strspn(s + 65, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(s + 65) && strlen(s) < 160;
 }
 
-int image_read(int state_root, const char *given, struct image *ret, struct error *e) {
-        _cleanup_free_ char *name = NULL, *text = NULL;
+static bool has_digest(const struct image *i, const char *hex) {
+        const char *manifest = str_after(i->manifest, "sha256:"), *index = str_after(i->index, "sha256:");
+        return (manifest && streq(manifest, hex)) || (index && streq(index, hex));
+}
+
+/* name: as from image_name. */
+static int read_record(int state_root, const char *name, struct image *ret) {
+        _cleanup_free_ char *text = NULL;
         _cleanup_image_ struct image i = {};
         char file[IMAGE_FILE_MAX + 1], path[IMAGE_FILE_MAX + 16];
+        const char *digest = image_name_digest(name);
         size_t len;
-        int r = image_name(given, &name, e);
 
-        if (r < 0)
-                return r;
         image_ref_file(name, file);
         snprintf(path, sizeof(path), "images/refs/%s", file);
-        r = file_read(state_root, path, IMAGE_RECORD_MAX, &text, &len);
-        if (r == -ENOENT) {
-                error_set(e, ENOENT, "there is no image %s", name);
-                return error_fix(e, "belljar image ls lists them; belljar image import SOURCE --name %s makes it", name);
-        }
+        int r = file_read(state_root, path, IMAGE_RECORD_MAX, &text, &len);
         if (r == 0)
                 r = image_record_parse(text, len, &i);
         for (size_t k = 0; r == 0 && k < i.keys.n; k++)
                 if (!is_key(i.keys.items[k]))
                         r = -EBADMSG;
+        if (r == 0 && digest && !has_digest(&i, digest))
+                r = -EBADMSG;
+        if (r < 0)
+                return r;
+        *ret = i;
+        i = (struct image){};
+        return 0;
+}
+
+int image_names_of_digest(int state_root, const char *name, struct strlist *ret, struct error *e) {
+        _cleanup_strlist_ struct strlist all = {}, found = {};
+        const char *digest = image_name_digest(name);
+        size_t repository = image_name_repository(name);
+        int r = image_list(state_root, &all, e);
+
+        for (size_t k = 0; r == 0 && digest && k < all.n; k++) {
+                _cleanup_image_ struct image i = {};
+                const char *other = all.items[k];
+                /* One that cannot be read has no digest; whoever uses it is told. */
+                if (image_name_repository(other) == repository && strncmp(other, name, repository) == 0 &&
+                    read_record(state_root, other, &i) == 0 && has_digest(&i, digest) && strlist_add(&found, other) < 0)
+                        r = error_set(e, ENOMEM, "out of memory");
+        }
+        if (r < 0)
+                return r;
+        *ret = found;
+        found = (struct strlist){};
+        return 0;
+}
+
+int image_read(int state_root, const char *given, struct image *ret, struct error *e) {
+        _cleanup_free_ char *name = NULL;
+        _cleanup_strlist_ struct strlist others = {};
+        _cleanup_image_ struct image i = {};
+        int r = image_name(given, &name, e);
+
+        if (r < 0)
+                return r;
+        r = read_record(state_root, name, &i);
+        if (r == -ENOENT && image_name_digest(name)) {
+                if ((r = image_names_of_digest(state_root, name, &others, e)) < 0)
+                        return r;
+                r = others.n > 0 ? read_record(state_root, others.items[0], &i) : -ENOENT;
+        }
+        if (r == -ENOENT) {
+                error_set(e, ENOENT, "there is no image %s", name);
+                return image_name_digest(name) ?
+                        error_fix(e, "belljar image pull %s fetches it; belljar image ls lists those that are there", name) :
+                        error_fix(e, "belljar image ls lists them; belljar image import SOURCE --name %s makes it", name);
+        }
         if (r < 0) {
                 error_errno(e, r, "the record of the image %s cannot be read", name);
                 return error_fix(e, "belljar image rm %s, then import it again", name);

@@ -20,15 +20,17 @@
 
 enum {
         IMAGE_LAYERS_MAX = 128,   /* overlayfs takes 500; tools make 127, and one is Belljar's own */
-        IMAGE_FILE_MAX = 200,     /* bytes of a name with its tag, encoded as a file's name */
+        IMAGE_FILE_MAX = 240,     /* bytes of a name with its tag or digest, encoded as a file's name */
         IMAGE_RECORD_MAX = 4 << 20, /* bytes of a record */
 };
 
 /* All strings are set; "" where the image says nothing. What they hold came with the image: checked for form, not for
  * sense. Words of entrypoint, cmd, values of env and labels may hold any character but NUL. */
 struct image {
-        char *name;                 /* with its tag: "debian:12" */
+        char *name;                 /* with its tag: "debian:12"; or its digest: "debian@sha256:HEX" */
         char *digest;               /* "sha256:HEX": of the configuration; of the one layer where there is none */
+        char *manifest;             /* "sha256:HEX" of the manifest that says so; "" where it came without one */
+        char *index;                /* likewise of the index of several platforms that the manifest was chosen from; "" */
         struct strlist entrypoint, cmd;
         struct strlist env;         /* "NAME=value"; a name stands once */
         char *workdir;              /* absolute and clean; "/" where the image says nothing */
@@ -47,9 +49,11 @@ struct image {
 void image_clear(struct image *i);
 #define _cleanup_image_ _cleanup_(image_clear)
 
-/* "debian" becomes "debian:latest". -EINVAL for what cannot be a name (model/image-name.h), and for one with a digest.
- * Allocated. */
+/* "debian" becomes "debian:latest", and of a tag and a digest the digest alone is kept, as docker has it:
+ * "debian@sha256:HEX". -EINVAL for what cannot be a name (model/image-name.h). Allocated. */
 int image_name(const char *given, char **ret, struct error *e) _must_check_;
+/* Names of the images of that repository that a digest (of a manifest, or an index) stands for; `name` as from image_name. */
+int image_names_of_digest(int state_root, const char *name, struct strlist *ret, struct error *e) _must_check_;
 
 /* The image and a lock on each of its layers, which image_clear lets go of; a process that is to keep them inherits the
  * fds. state_root: as from state_open_root. -ENOENT: no such image. Refused (-ESTALE) where the caller's ids are not those
@@ -58,7 +62,8 @@ int image_open(int state_root, const char *name, struct image *ret, struct error
 
 /* Names of all images, sorted. No error where there is no store. */
 int image_list(int state_root, struct strlist *ret, struct error *e) _must_check_;
-/* The record alone: no locks, no check of ids. */
+/* The record alone: no locks, no check of ids. A name with a digest is also found under a tag, where the image that was
+ * fetched by that has the digest. */
 int image_read(int state_root, const char *name, struct image *ret, struct error *e) _must_check_;
 
 /* How the ids that files are stored under are written down: "one UID GID", "range", "subids UID SUBUID GID SUBGID N". */

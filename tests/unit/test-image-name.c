@@ -77,6 +77,23 @@ TEST(digests) {
         bad(DIGEST, "the name in small letters");
 }
 
+TEST(parts) {
+        static const struct {
+                const char *name;
+                size_t repository, registry;
+                bool digest;
+        } names[] = {
+                {"debian", 6, 0, false}, {"debian:12", 6, 0, false}, {"a/b:t", 3, 0, false}, {"r.example/a/b:t", 13, 9, false},
+                {"localhost:5000/x", 16, 14, false}, {"localhost/x:1" DIGEST, 11, 9, true}, {"r:80/x" DIGEST, 6, 4, true}, {"a" DIGEST, 1, 0, true},
+        };
+        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+                const char *digest = image_name_digest(names[i].name);
+                check(image_name_repository(names[i].name) == names[i].repository);
+                check(image_name_registry(names[i].name) == names[i].registry);
+                check(names[i].digest ? digest && streq(digest, HEX) : !digest);
+        }
+}
+
 TEST(the_longest) {
         char name[IMAGE_NAME_MAX + 64];
         memset(name, 'a', sizeof(name));

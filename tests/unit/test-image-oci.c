@@ -21,7 +21,7 @@ static int index_of(const char *text, const char *ref, char **name, bool *again,
         struct oci_blob b = {};
         *e = (struct error){};
         *name = NULL;
-        int r = oci_index_parse(text, strlen(text), ref, &b, again, name, e);
+        int r = oci_index_parse(text, strlen(text), &(struct oci_wish){.ref = ref}, &b, again, name, e);
         memcpy(hex, b.hex, 65);
         return r;
 }
@@ -115,6 +115,58 @@ TEST(docker) {
         for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
                 e = (struct error){};
                 check(docker_manifest_parse(bad[i], strlen(bad[i]), NULL, &config, &layers, &name, &e) < 0 && e.msg[0]);
+        }
+}
+
+#define FOR(arch, more) ",\"platform\":{\"os\":\"linux\",\"architecture\":\"" arch "\"" more "}}"
+
+static const char *chosen_of(const char *text, const char *platform) {
+        static char hex[65];
+        struct oci_blob b = {};
+        struct error e = {};
+        char *name = NULL;
+        bool again;
+        int r = oci_index_parse(text, strlen(text), &(struct oci_wish){.platform = platform, .best = true}, &b, &again, &name, &e);
+        free(name);
+        memcpy(hex, b.hex, 65);
+        return r == -ENOENT ? "none" : r < 0 ? "error" : streq(hex, HEX) ? "1" : streq(hex, HEX2) ? "2" : "?";
+}
+
+TEST(platforms) {
+        static const char *const good[] = {"amd64", "arm64", "linux/arm64", "linux/arm/v7", "arm/v7", "ppc64le"},
+                                *const bad[] = {"", "/", "arm/", "/v7", "linux/", "linux/arm/v7/x", "windows/amd64/x", "Arm", "a b", "a=b",
+                                                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
+        for (size_t i = 0; i < ELEMENTSOF(good); i++)
+                check(oci_platform_valid(good[i]));
+        for (size_t i = 0; i < ELEMENTSOF(bad); i++)
+                check(!oci_platform_valid(bad[i]));
+        check(oci_platform_has("linux/arm/v7", "arm") && !oci_platform_has("arm", "arm64") && !oci_platform_has("arm64", "arm"));
+        const char *two = "{\"manifests\":[" BLOB(MANIFEST, HEX) FOR("arm", ",\"variant\":\"v5\"") ","
+                          BLOB(MANIFEST, HEX2) FOR("arm", ",\"variant\":\"v7\"") "]}";
+        check_streq(chosen_of(two, "arm/v7"), "2");
+        check_streq(chosen_of(two, "linux/arm/v7"), "2");
+        check_streq(chosen_of(two, "arm"), "1");
+        check_streq(chosen_of(two, "arm/v6"), "none");
+        check_streq(chosen_of(two, "riscv64"), "none");
+        const char *plain = "{\"manifests\":[" BLOB(MANIFEST, HEX) FOR("amd64", ",\"variant\":\"v3\"") "," BLOB(MANIFEST, HEX2) FOR("amd64", "") "]}";
+        check_streq(chosen_of(plain, "amd64"), "2");
+        check_streq(chosen_of(plain, "amd64/v3"), "1");
+        check_streq(chosen_of("{\"manifests\":[" BLOB(MANIFEST, HEX) ",\"platform\":{\"os\":\"windows\",\"architecture\":\"amd64\"}}]}", "amd64"), "none");
+        const char *v8 = "{\"manifests\":[" BLOB(MANIFEST, HEX) FOR("arm64", ",\"variant\":\"v9\"") "," BLOB(MANIFEST, HEX2) FOR("arm64", ",\"variant\":\"v8\"") "]}";
+        check_streq(chosen_of(v8, "arm64"), "2");
+}
+
+TEST(kinds) {
+        struct error e = {};
+        bool index;
+        const char *i = "{\"schemaVersion\":2,\"manifests\":[]}", *m = "{\"config\":{},\"layers\":[]}";
+        check(oci_is_index(i, strlen(i), &index, &e) == 0 && index);
+        check(oci_is_index(m, strlen(m), &index, &e) == 0 && !index);
+        static const char *const bad[] = {"", "[]", "{}", "null", "{\"manifests\":[],\"layers\":[]}", "{\"manifests\":[],\"config\":{}}",
+                                          "{\"schemaVersion\":1,\"fsLayers\":[]}", "{\"layers\":[],\"layers\":[]}"};
+        for (size_t k = 0; k < ELEMENTSOF(bad); k++) {
+                e = (struct error){};
+                check(oci_is_index(bad[k], strlen(bad[k]), &index, &e) == -EBADMSG && e.msg[0]);
         }
 }
 

@@ -14,9 +14,12 @@ TEST(names) {
         static const char *const good[][2] = {
                 {"debian", "debian:latest"}, {"debian:12", "debian:12"}, {"registry.example/library/x:tag", "registry.example/library/x:tag"},
                 {"localhost:5000/a/b", "localhost:5000/a/b:latest"}, {"a__b/c-d.e:V1.0-rc_1", "a__b/c-d.e:V1.0-rc_1"}, {"x:_", "x:_"},
+                /* Of a tag and a digest the digest alone counts, as docker has it. */
+                {"a@sha256:" HEX_A, "a@sha256:" HEX_A}, {"a:b@sha256:" HEX_A, "a@sha256:" HEX_A},
+                {"r.example:80/a:b@sha256:" HEX_A, "r.example:80/a@sha256:" HEX_A},
         };
         /* The grammar is test-image-name's; a "+" stands for a slash in the names of files. */
-        static const char *const bad[] = {"", "a:", "../a", "a+b", "a@sha256:" HEX_A, "a:b@sha256:" HEX_A};
+        static const char *const bad[] = {"", "a:", "../a", "a+b", "a@sha256:", "a@sha256:" HEX_A "a", "a@md5:" HEX_A};
         for (size_t i = 0; i < ELEMENTSOF(good); i++) {
                 _cleanup_free_ char *name = NULL;
                 struct error e = {};
@@ -156,6 +159,63 @@ TEST(open_and_prune) {
         check(image_open(state_root, "x/y:1", &gone, &e) == -ENOENT && e.fix[0]);
         check(image_ref_remove(state_root, "x/y:1", &e) == -ENOENT);
         leave();
+}
+
+static void write_image(struct image_work *w, const char *name, const char *manifest, const char *index) {
+        _cleanup_image_ struct image i = {};
+        struct error e = {};
+        fill(&i, name, HEX_A);
+        i.manifest = strdup(manifest);
+        i.index = strdup(index);
+        check(image_ref_write(w, &i, &e) == 0);
+}
+
+TEST(digests) {
+        struct image_work w = IMAGE_WORK_NONE;
+        struct error e = {};
+        struct image none;
+        enter();
+        check(image_work_begin(state_root, &ids, &w, &e) == 0);
+        close(make_layer(&w, HEX_A));
+        write_image(&w, "r.example/x:1", "sha256:" HEX_A, "sha256:" HEX_B);
+        write_image(&w, "r.example/xx:1", "sha256:" HEX_A, "");
+        write_image(&w, "r.example/y@sha256:" HEX_A, "sha256:" HEX_A, "");
+        write_image(&w, "r.example/z@sha256:" HEX_A, "sha256:" HEX_B, ""); /* not what its name says */
+        static const char *const found[][2] = {
+                {"r.example/x@sha256:" HEX_A, "r.example/x:1"}, {"r.example/x@sha256:" HEX_B, "r.example/x:1"},
+                {"r.example/x:2@sha256:" HEX_B, "r.example/x:1"}, {"r.example/y@sha256:" HEX_A, "r.example/y@sha256:" HEX_A},
+        };
+        for (size_t k = 0; k < ELEMENTSOF(found); k++) {
+                _cleanup_image_ struct image i = {};
+                check(image_open(state_root, found[k][0], &i, &e) == 0);
+                check_streq(i.name, found[k][1]);
+        }
+        check(image_read(state_root, "r.example/xx@sha256:" HEX_B, &none, &e) == -ENOENT && strstr(e.fix, "pull r.example/xx@"));
+        check(image_read(state_root, "x@sha256:" HEX_A, &none, &e) == -ENOENT);
+        check(image_read(state_root, "r.example/z@sha256:" HEX_A, &none, &e) == -EBADMSG);
+        /* Removed by what it is, where that is one image. */
+        write_image(&w, "r.example/x:2", "sha256:" HEX_A, "");
+        check(image_ref_remove(state_root, "r.example/x@sha256:" HEX_A, &e) == -EEXIST && strstr(e.msg, "r.example/x:1"));
+        check(there("images/refs/r.example+x:1") && there("images/refs/r.example+x:2"));
+        check(image_ref_remove(state_root, "r.example/x@sha256:" HEX_B, &e) == 0 && !there("images/refs/r.example+x:1"));
+        check(image_ref_remove(state_root, "r.example/x@sha256:" HEX_A, &e) == 0 && !there("images/refs/r.example+x:2"));
+        check(image_ref_remove(state_root, "r.example/x@sha256:" HEX_A, &e) == -ENOENT && there("images/refs/r.example+xx:1"));
+        image_work_end(&w);
+        leave();
+}
+
+/* Of before manifests were written down. */
+TEST(older_record) {
+        _cleanup_image_ struct image a = {}, b = {};
+        _cleanup_strbuf_ struct strbuf text = {};
+        fill(&a, "x:1", HEX_A);
+        image_record_write(&a, &text);
+        char *from = strstr(text.data, "manifest \nindex \n");
+        check(from);
+        memmove(from, from + strlen("manifest \nindex \n"), strlen(from + strlen("manifest \nindex \n")) + 1);
+        check(image_record_parse(text.data, strlen(text.data), &b) == 0);
+        check_streq(b.manifest, "");
+        check_streq(b.index, "");
 }
 
 /* A record that cannot be read may name any layer: then none is removed. */

@@ -14,6 +14,7 @@
 
 #define BLOCK (256u << 10)
 #define LOOK_MAX 64u /* entries that are looked at to tell what an archive is */
+#define LOOK_DATA (1 << 20) /* bytes of one of an image that need no look at others */
 
 enum { FD_REPORT = 3, FD_IN = 4, FD_OUT = 5 };
 
@@ -237,7 +238,7 @@ int unpack_look(const struct image_helper *h, struct image_report *report) {
                 if (!path[0])
                         continue;
                 report->archive = unpack_is_image_name(path) ? ARCHIVE_IMAGE : ARCHIVE_ROOTFS;
-                if (report->archive == ARCHIVE_ROOTFS)
+                if (report->archive == ARCHIVE_ROOTFS || archive_entry_size(entry) > LOOK_DATA)
                         break;
         }
         if (r == 0 && k != ARCHIVE_EOF && k < ARCHIVE_WARN)
