@@ -65,6 +65,10 @@ void plan_free(struct plan *p) {
         strlist_clear(&p->argv);
         strlist_clear(&p->without);
         strlist_clear(&p->notes);
+        free(p->network.ports);
+        free(p->network.targets);
+        free(p->network.table);
+        strlist_clear(&p->network.rules);
         free(p);
 }
 
@@ -166,7 +170,10 @@ char *plan_format(const struct plan *p) {
         if (p->ids.n_groups > 1)
                 strbuf_printf(&b, ", with %zu more groups", p->ids.n_groups - 1);
         strbuf_puts(&b, "\n");
-        strbuf_puts(&b, "network    none\n");
+        if (!p->network.on)
+                strbuf_puts(&b, "network    none\n");
+        for (size_t i = 0; i < p->network.rules.n; i++)
+                strbuf_printf(&b, "network    %s\n", p->network.rules.items[i]); /* canonical: printable (network.c) */
         for (size_t i = 0; i < p->notes.n; i++) {
                 _cleanup_free_ char *v = str_visible_dup(p->notes.items[i]);
                 strbuf_printf(&b, "note       %s\n", v ? v : "?");
@@ -245,6 +252,7 @@ void plan_json(const struct plan *p, bool full, struct json *j) {
         json_num(j, "capabilities", (long long)p->capabilities);
         json_num(j, "landlock_abi", p->landlock_abi);
         json_str(j, "cgroup", p->cgroup);
+        json_list(j, "network", &p->network.rules);
         json_begin(j, "limits", '{');
         for (size_t i = 0; i < n; i++) {
                 json_begin(j, limits[i].name, '{');

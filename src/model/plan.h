@@ -101,6 +101,7 @@ struct plan_network {
         size_t n_targets;
         void *table;               /* the compiled policy (table.h) */
         size_t table_size;
+        struct strlist rules;      /* one line each, for people */
 };
 
 struct plan {
@@ -111,6 +112,7 @@ struct plan {
         char *why_tier; /* one line: what tier: auto chose and why; NULL: the user named the tier */
         struct plan_ids ids;
         char *image;         /* its name; NULL: the host's own root is shown */
+        bool programs;       /* an image's root with the host's system directories in it, read-only */
         uint64_t capabilities; /* bits that the payload keeps, in its own user namespace */
         char *workspace;     /* real path on the host; NULL: none */
         char *inside;        /* where the workspace is seen inside; NULL: where it is on the host */
@@ -178,6 +180,12 @@ struct view_facts {
         char *passwd; /* content for /etc/passwd where the sandbox's user is not in the host's; NULL: the host's */
         char *group;
         bool sysfs, proc; /* a new instance can be mounted */
+        /* Made in an image's root before the run, below its changes; a directory before what lies in it. */
+        struct view_file {
+                char *path, *text; /* relative to the root; text NULL: a directory */
+                mode_t mode;
+        } *files;
+        size_t n_files;
         struct strlist layers; /* of an image, topmost first; as the supervisor finds them from the sandbox's directory */
         struct view_volume {
                 char *host, *inside; /* real path on the host; as seen inside */
@@ -188,6 +196,8 @@ struct view_facts {
          * to it, without links: not the run's change, so made in a layer below its changes. */
         struct strlist places, place_files; /* directories; files */
 };
+/* Whatever the server's address, the question ends at the gate, or nowhere where there is none. */
+#define VIEW_RESOLV_CONF "# Names are answered by the sandbox's gate, where its policy has one.\nnameserver 127.0.0.1\n"
 void view_facts_clear(struct view_facts *f);
 /* The view of the process tier, or of an image: adds the operations and rules to the plan. view.c, view-image.c. */
 int view_plan(struct plan *p, const struct policy *policy, const struct view_facts *facts,

@@ -14,7 +14,7 @@ static int add_etc(struct plan *p, const struct view_facts *f, int layer) {
                 {"etc/hosts", hosts},
                 {"etc/hostname", hostname},
                 {"etc/machine-id", machine},
-                {"etc/resolv.conf", "# This sandbox has no way to the network.\nnameserver 127.0.0.1\n"},
+                {"etc/resolv.conf", VIEW_RESOLV_CONF},
         };
         int r;
 
@@ -34,6 +34,16 @@ static int add_etc(struct plan *p, const struct view_facts *f, int layer) {
         return 0;
 }
 
+static int add_files(struct plan *p, const struct view_facts *f, int layer) {
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < f->n_files; i++) {
+                const struct view_file *file = &f->files[i];
+                r = plan_add(p, file->text ? OP_LAYER_FILE : OP_LAYER_DIR, file->path, file->text, 0, file->mode, layer);
+        }
+        return r;
+}
+
 int view_plan_image(struct plan *p, const struct view_facts *f, struct error *e) {
         int r = 0, layer;
 
@@ -41,9 +51,9 @@ int view_plan_image(struct plan *p, const struct view_facts *f, struct error *e)
         layer = (int)p->n_layers++;
         for (size_t i = 0; r == 0 && i < f->layers.n; i++)
                 r = plan_add(p, OP_IMAGE_LAYER, "/", f->layers.items[i], PLAN_STORE, 0, 0);
-        if (r < 0 || (r = add_etc(p, f, layer)) < 0 || (r = plan_add(p, OP_IMAGE, "/", p->image, 0, 0, layer)) < 0 ||
+        if (r < 0 || (r = add_etc(p, f, layer)) < 0 || (r = add_files(p, f, layer)) < 0 || (r = plan_add(p, OP_IMAGE, "/", p->image, 0, 0, layer)) < 0 ||
             /* It may be changed in every way that its permissions allow: it is the sandbox's own copy. */
-            (r = plan_allow(p, "/", USE_READ | USE_EXEC | USE_WRITE | USE_CHANGE)) < 0 || (r = view_add_scratch(p, "/dev", 0755)) < 0 ||
+            (r = plan_allow(p, "/", USE_READ | USE_EXEC | USE_WRITE | USE_CHANGE)) < 0 || (p->programs && (r = view_add_programs(p, f)) < 0) || (r = view_add_scratch(p, "/dev", 0755)) < 0 ||
             (r = view_add_dev(p, f)) < 0 || (r = view_add_kernel(p, f)) < 0 || (r = view_add_read(p, f)) < 0 ||
             (p->workspace && (r = view_add_workspace(p, f)) < 0) || (r = view_add_volumes(p, f)) < 0 ||
             (r = view_add_socket_masks(p, f)) < 0 || (!streq(p->cwd, "/") && (r = plan_add(p, OP_DIR, p->cwd, NULL, 0, 0755, 0)) < 0))

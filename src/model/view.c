@@ -78,7 +78,7 @@ static int add_etc(struct plan *p, const struct view_facts *f) {
                 {"hosts", hosts},
                 {"hostname", hostname},
                 {"machine-id", machine},
-                {"resolv.conf", "# This sandbox has no way to the network.\nnameserver 127.0.0.1\n"},
+                {"resolv.conf", VIEW_RESOLV_CONF},
                 {"passwd", f->passwd},
                 {"group", f->group},
         };
@@ -117,7 +117,7 @@ static int add_var(struct plan *p, const struct view_facts *f) {
         return plan_add(p, OP_OVERLAY, "/var", "/var", PLAN_READONLY | PLAN_OPTIONAL, 0, layer);
 }
 
-static int add_root(struct plan *p, const struct view_facts *f) {
+int view_add_programs(struct plan *p, const struct view_facts *f) {
         int r;
 
         for (size_t i = 0; i < f->n_root; i++) {
@@ -131,6 +131,8 @@ static int add_root(struct plan *p, const struct view_facts *f) {
                         r = plan_add(p, OP_SYMLINK, path, e->link, 0, 0, 0);
                 else if (e->empty)
                         r = plan_add(p, OP_DIR, path, NULL, 0, 0755, 0);
+                else if (p->image && (streq(e->name, "opt") || streq(e->name, "snap")))
+                        continue;
                 else if (streq(e->name, "opt") || streq(e->name, "snap"))
                         r = add_tree(p, f, path, 0);
                 else
@@ -138,7 +140,13 @@ static int add_root(struct plan *p, const struct view_facts *f) {
                 if (r < 0)
                         return r;
         }
-        if ((r = add_etc(p, f)) < 0)
+        return 0;
+}
+
+static int add_root(struct plan *p, const struct view_facts *f) {
+        int r = view_add_programs(p, f);
+
+        if (r < 0 || (r = add_etc(p, f)) < 0)
                 return r;
         if ((r = add_var(p, f)) < 0)
                 return r;
@@ -400,6 +408,11 @@ void view_facts_clear(struct view_facts *f) {
                 free(f->volumes[i].inside);
         }
         free(f->volumes);
+        for (size_t i = 0; i < f->n_files; i++) {
+                free(f->files[i].path);
+                free(f->files[i].text);
+        }
+        free(f->files);
         free(f->passwd);
         free(f->group);
         *f = (struct view_facts){};

@@ -1,5 +1,6 @@
 /* Connections of a broker: decided on, resolved, checked, dialled; then relay.c carries their bytes. */
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

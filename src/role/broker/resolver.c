@@ -2,6 +2,7 @@
  * open it at each question. */
 #include <ares.h>
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

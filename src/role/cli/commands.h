@@ -26,6 +26,7 @@ int command_doctor(int argc, char **argv);
 int command_policy(int argc, char **argv);
 int command_assess(int argc, char **argv);
 int command_image(int argc, char **argv);
+int command_build(int argc, char **argv); /* also image build */
 int command_workspace(int argc, char **argv);
 
 /* Finds the sandbox that a command is about: by name, --last, or the last of this directory, which is said on stderr. */

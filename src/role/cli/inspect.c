@@ -223,7 +223,11 @@ static void print_human(const struct facts *f, const char *id) {
                 printf("     %s\n", text(f->plan, "why_tier"));
         if (streq(text(f->plan, "nesting"), "userns"))
                 printf("     NESTING: it may make user namespaces and mounts of its own, within what it sees\n");
-        printf("\n2. What can it reach?\n     network: nothing; its own loopback only\n");
+        printf("\n2. What can it reach?\n");
+        const json_t *rules = json_object_get(f->plan, "network");
+        if (json_array_size(rules) == 0)
+                printf("     network: nothing; its own loopback only\n");
+        json_array_foreach(rules, i, x) printf("     network: %s\n", json_string_value(x));
         if (ws[0])
                 printf("     workspace: %s%s%s, %s%s\n", wsv ? wsv : "?", text(f->plan, "workspace_inside")[0] ? " at " : "",
                        text(f->plan, "workspace_inside"),

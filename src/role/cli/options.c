@@ -12,22 +12,24 @@ const struct option_spec option_table[] = {
         {OPT_MODE, "mode", 0, "MODE", IN(RUN), "workspace: cow keeps changes apart (default), rw writes through, ro refuses writes"},
         {OPT_READ, "read", 0, "PATH", IN(RUN), "show PATH of the host read-only; may be repeated"},
         {OPT_HIDE, "hide", 0, "PATTERN", IN(RUN), "hide a path or glob, existing or not; may be repeated"},
+        {OPT_ALLOW, "allow", 0, "HOST[:PORT]", IN(RUN), "let connections to a host through, unread; on port 443, the default, TLS only; may be repeated"},
+        {OPT_DENY, "deny", 0, "HOST[:PORT]", IN(RUN), "refuse a host that other rules allow; may be repeated"},
         {OPT_ENV, "env", 'e', "NAME[=VALUE]", IN(RUN), "set a variable, or take it over from here"},
         {OPT_ENV_FILE, "env-file", 0, "FILE", IN(RUN), "set the variables of FILE, a NAME=VALUE a line"},
         {OPT_WORKDIR, "workdir", 'w', "DIR", IN(RUN), "start in DIR, as seen inside"},
-        {OPT_MEMORY, "memory", 'm', "SIZE", IN(RUN), "limit of memory, as 2GiB"},
-        {OPT_CPU, "cpu", 0, "N", IN(RUN), "limit of CPUs, as 1.5"},
-        {OPT_PIDS, "pids", 0, "N", IN(RUN), "limit of processes and threads (default: 4096)"},
-        {OPT_DISK, "disk", 0, "SIZE", IN(RUN), "limit of what the run may add on disk"},
+        {OPT_MEMORY, "memory", 'm', "SIZE", IN(RUN) | IN(BUILD), "limit of memory, as 2GiB"},
+        {OPT_CPU, "cpu", 0, "N", IN(RUN) | IN(BUILD), "limit of CPUs, as 1.5"},
+        {OPT_PIDS, "pids", 0, "N", IN(RUN) | IN(BUILD), "limit of processes and threads (default: 4096)"},
+        {OPT_DISK, "disk", 0, "SIZE", IN(RUN) | IN(BUILD), "limit of what the run may add on disk"},
         {OPT_OUTPUT, "output", 0, "SIZE", IN(RUN), "limit of stdout and stderr together"},
-        {OPT_TIME, "time", 0, "TIME", IN(RUN) | IN(IMAGE), "limit of wall time, as 30m (image: of a pull)"},
-        {OPT_IDLE, "idle", 0, "TIME", IN(RUN) | IN(IMAGE), "limit of time without CPU use (image: of a pull, without data; default: 2m)"},
+        {OPT_TIME, "time", 0, "TIME", IN(RUN) | IN(BUILD), "limit of wall time, as 30m"},
+        {OPT_IDLE, "idle", 0, "TIME", IN(RUN) | IN(BUILD), "limit of time without CPU use"},
         {OPT_NAME, "name", 0, "NAME", IN(RUN) | IN(IMAGE), "a name for the sandbox, or the image"},
         {OPT_RM, "rm", 0, NULL, IN(RUN), "keep nothing of the sandbox when it has ended, its changes included"},
         {OPT_TTY, "tty", 't', NULL, IN(RUN), "give the command a terminal, also where there is none here"},
         {OPT_NO_TTY, "no-tty", 'T', NULL, IN(RUN), "give it none; its output goes through a pipe"},
         {OPT_INTERACTIVE, "interactive", 'i', NULL, IN(RUN), "accepted; standard input is always passed on"},
-        {OPT_QUIET, "quiet", 'q', NULL, IN(RUN) | IN(IMAGE), "no lines of Belljar's own unless something failed"},
+        {OPT_QUIET, "quiet", 'q', NULL, IN(RUN) | IN(IMAGE) | IN(BUILD), "no lines of Belljar's own unless something failed"},
         {OPT_IMAGE, "image", 0, "NAME", IN(RUN), "run on the root of an image, not on this host's (belljar image ls)"},
         {OPT_VOLUME, "volume", 'v', "HOST:DIR[:rw]", IN(RUN), "show a directory or file of the host at DIR inside; read-only unless :rw"},
         {OPT_USER, "user", 'u', "USER[:GROUP]", IN(RUN), "the image's user to run as (default: what the image says, or root of it)"},
@@ -37,7 +39,7 @@ const struct option_spec option_table[] = {
         {OPT_TRUST, "trust", 0, "TRUST", IN(RUN), "who wrote what runs: own, reviewed or unknown (default)"},
         {OPT_NESTING, "nesting", 0, "WHAT", IN(RUN), "userns: let the run make sandboxes of its own; weaker (default: none)"},
         {OPT_WITHOUT, "without", 0, "CONTROL", IN(RUN), "go on knowingly without a control that this host cannot give"},
-        {OPT_DRY_RUN, "dry-run", 0, NULL, IN(RUN), "print the plan and do nothing"},
+        {OPT_DRY_RUN, "dry-run", 0, NULL, IN(RUN) | IN(BUILD), "print the plan and do nothing"},
         {OPT_NAME_ONLY, "name-only", 0, NULL, IN(DIFF), "names only"},
         {OPT_STAT, "stat", 0, NULL, IN(DIFF), "names with sizes and lines"},
         {OPT_ALL, "all", 'a', NULL, IN(PS), "also those that have ended"},
@@ -45,10 +47,12 @@ const struct option_spec option_table[] = {
         {OPT_LAST, "last", 0, NULL, IN(DIFF) | IN(DISCARD) | IN(INSPECT) | IN(RM) | IN(KILL), "the sandbox that was started last"},
         {OPT_JSON, "json", 0, NULL, IN(RUN) | IN(DIFF) | IN(INSPECT) | IN(PS) | IN(DOCTOR) | IN(WORKSPACE) | IN(POLICY) | IN(ASSESS) | IN(IMAGE), "print facts as JSON (run: with --dry-run)"},
         {OPT_FORMAT, "format", 0, "FORMAT", IN(IMAGE), "import: dir, tar, oci, oci-archive, docker-archive (default: what it looks like)"},
-        {OPT_ARCH, "arch", 0, "ARCH", IN(IMAGE), "import, pull: of an image for several, that one: amd64, arm64, arm/v7 (default: this machine's)"},
-        {OPT_TLS_VERIFY, "tls-verify", 0, "BOOL", IN(IMAGE), "pull: false takes any certificate, and HTTP (default: true)"},
         {OPT_MAX_SIZE, "max-size", 0, "SIZE", IN(IMAGE), "import: limit of the image's files (default: 64GiB, and 200 times their compressed size)"},
         {OPT_MAX_ENTRIES, "max-entries", 0, "N", IN(IMAGE), "import: limit of the number of files and directories (default: 2000000)"},
+        {OPT_TAG, "tag", 't', "NAME", IN(BUILD), "the name of the image (default: that of the directory)"},
+        {OPT_FILE, "file", 'f', "FILE", IN(BUILD), "the Containerfile (default: Containerfile or Dockerfile in the directory)"},
+        {OPT_BUILD_ARG, "build-arg", 0, "NAME[=VALUE]", IN(BUILD), "a value for an ARG, or take it over from here; may be repeated"},
+        {OPT_TARGET, "target", 0, "STAGE", IN(BUILD), "the stage to build (default: the last)"},
         {OPT_FAIL_ON, "fail-on", 0, "SEVERITY", IN(ASSESS), "exit with 1 where a finding is high, or medium or worse, or low or worse"},
         {OPT_HELP, "help", 'h', NULL, ~0u, "say what a command takes"},
         {OPT_VERSION, "version", 0, NULL, IN(HELP), "print the version"},
@@ -58,7 +62,7 @@ const size_t option_count = ELEMENTSOF(option_table);
 const struct command_spec command_table[COMMAND_N] = {
         [COMMAND_RUN] = {COMMAND_RUN, "run", NULL, "[OPTION...] [--] COMMAND [ARG...]", "run a command in a sandbox",
                 "Runs COMMAND so that it sees this host's programs read-only, the current directory as its workspace, and nothing "
-                "else of yours: no home, no other processes, no network, no variables that may hold credentials. Standard input, "
+                "else of yours: no home, no other processes, no network but what --allow or the policy names, no variables that may hold credentials. Standard input, "
                 "output, error, signals and the exit status pass through.\n\n"
                 "In the default mode, cow, changes to the workspace are kept apart: see belljar diff and belljar discard."},
         [COMMAND_DIFF] = {COMMAND_DIFF, "diff", NULL, "[OPTION...] [SANDBOX]", "show what a run changed in its workspace",
@@ -88,11 +92,14 @@ const struct command_spec command_table[COMMAND_N] = {
         [COMMAND_IMAGE] = {COMMAND_IMAGE, "image", NULL, "import SOURCE | pull NAME | ls | inspect NAME | rm NAME... | prune",
                 "import, list and remove images",
                 "import makes an image of a directory with a root file system, a tar of one, an OCI layout (DIR or DIR:NAME), an OCI "
-                "archive or an archive of docker save; - is standard input. Archives are read by processes that can do nothing but unpack "
-                "them. pull fetches NAME, or NAME@sha256:DIGEST, from its registry with skopeo, where that is installed, locked in with "
-                "nothing of yours but the login for that registry. ls lists, inspect shows what an image says and what was left out of it, rm "
+                "archive or an archive of docker save. Archives are read by processes that can do nothing but unpack them. pull fetches "
+                "NAME with skopeo, where that is installed. ls lists, inspect shows what an image says and what was left out of it, rm "
                 "takes names away, prune removes layers that no image and no sandbox uses.\n\n"
                 "belljar run --image NAME runs on it."},
+        [COMMAND_BUILD] = {COMMAND_BUILD, "build", NULL, "[OPTION...] DIRECTORY", "build an image from a Containerfile",
+                "Builds an image of what the Containerfile (Dockerfile) in DIRECTORY says, with buildah, where that is installed. The whole "
+                "build runs in a sandbox of its own: no network, DIRECTORY read-only, nothing else of this host but its programs. Images "
+                "that FROM names are those of belljar image ls. Also called belljar image build."},
         [COMMAND_WORKSPACE] = {COMMAND_WORKSPACE, "workspace", NULL, "ls | rm NAME...", "list and remove workspaces that Belljar keeps",
                 "A workspace with a name outlives the runs that use it; it is made by its first use, belljar run --workspace NAME. "
                 "rm removes it with all that it holds, unless a sandbox uses it."},

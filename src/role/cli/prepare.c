@@ -48,10 +48,9 @@ static char *working_directory(struct error *e) {
         return cwd;
 }
 
-/* The tier that the user names, or the one that the risk asks for. Belljar has no network yet and no credentials, so that
- * nothing can be reached or used. */
+/* The tier that the user names, or the one that the risk asks for. Belljar has no credentials yet. */
 static int choose_tier(const struct policy *policy, struct plan *p, struct error *e) {
-        struct risk_facts facts = {.trust = policy->trust, .reach = REACH_NONE, .credentials = CREDENTIALS_NONE,
+        struct risk_facts facts = {.trust = policy->trust, .reach = prepare_reach(&policy->network), .credentials = CREDENTIALS_NONE,
                                    .has_image = policy->image, .min_tier = policy->min_tier};
         struct host_facts host = {};
         struct risk_choice choice;
@@ -390,7 +389,8 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
         _cleanup_free_ char *state = NULL;
         if ((r = state_path(&state, e)) < 0 || (r = host_resolve(state, "/", x.host.home, &p->state, e)) < 0 ||
             (r = choose_tier(o->policy, p, e)) < 0 || (r = check_without(o->policy, p->tier, e)) < 0 ||
-            (o->policy->image && (r = prepare_image_open(o, &x, e)) < 0) || (r = plan_workspace(o, &x, &st, e)) < 0 ||
+            (o->root && (r = prepare_root_open(o, &x, e)) < 0) ||
+            (!o->root && o->policy->image && (r = prepare_image_open(o, &x, e)) < 0) || (r = plan_workspace(o, &x, &st, e)) < 0 ||
             (r = check_own_programs(p, e)) < 0)
                 return r;
         if (p->image)
@@ -411,6 +411,8 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
         if (o->policy->nesting && (r = plan_nesting(o->policy, p, e)) < 0)
                 return r;
         if ((p->image && (r = prepare_image_facts(&x, e)) < 0) || (r = prepare_volumes(o->policy, &x, e)) < 0 ||
+            (r = prepare_network(o->policy, p, e)) < 0 ||
+            (o->root && (r = prepare_root_facts(o, &x, e)) < 0) ||
             (r = host_gather(p, o->policy, mountinfo, &x.host, e)) < 0 ||
             (r = view_plan(p, o->policy, &x.host.view, e)) < 0 || (!p->image && (r = plan_command(o, &x, e)) < 0))
                 return r;

@@ -4,12 +4,23 @@
 #include "base/error.h"
 #include "model/plan.h"
 #include "model/policy.h"
+#include "model/risk.h"
 #include "svc/host.h"
 #include "svc/image-user.h"
 #include "svc/image.h"
 #include "sys/cgroup-find.h"
 
+/* What a run has for its root where Belljar itself says what runs there (image build): no image, but files of its own and the
+ * host's programs. */
+struct run_root {
+        const char *name;          /* shown in place of an image's */
+        struct view_file *files;   /* taken over by the plan's facts */
+        size_t n_files;
+        const struct strlist *trees; /* in pairs: a directory of Belljar's own, shown read-only, and its place inside */
+};
+
 struct run_options {
+        struct run_root *root;     /* NULL: none */
         struct policy *policy;
         const char *policy_file;
         struct strlist late; /* "key\0value" pairs that override the policy file, in order */
@@ -38,6 +49,10 @@ struct prepared {
 void prepared_clear(struct prepared *p);
 #define _cleanup_prepared_ _cleanup_(prepared_clear)
 
+/* Runs what was prepared, and ends the process with the run's exit status; EXIT_BELLJAR where it did not come to that. Both
+ * arguments are used up. */
+int run_prepared(struct run_options *o, struct prepared *x);
+
 /* The plan's id is a place for one: it is known when the sandbox's directory is made. */
 int prepare(const struct run_options *o, struct prepared *ret, struct error *e) _must_check_;
 
@@ -46,5 +61,11 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
 int prepare_image_open(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
 int prepare_image_command(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
 int prepare_image_facts(struct prepared *x, struct error *e) _must_check_;
+/* The same for a run_root (prepare-root.c). */
+int prepare_root_open(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
+int prepare_root_facts(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
+/* The network's rules, compiled (prepare-network.c); and what they reach, by which a tier is chosen. */
+int prepare_network(const struct policy *policy, struct plan *plan, struct error *e) _must_check_;
+enum risk_reach prepare_reach(const struct network *n);
 /* What -v shows (prepare-volumes.c). */
 int prepare_volumes(const struct policy *policy, struct prepared *x, struct error *e) _must_check_;

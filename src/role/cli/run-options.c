@@ -143,6 +143,8 @@ static int apply_late(struct run_options *o, const char *cwd, const char *home, 
                 case OPT_WORKDIR: r = policy_set_workdir(p, value, e); break;
                 case OPT_READ: r = add_read(p, value, cwd, home, e); break;
                 case OPT_HIDE: r = policy_add_hide(p, value, e); break;
+                case OPT_ALLOW: r = policy_add_allow(p, value, e); break;
+                case OPT_DENY: r = policy_add_deny(p, value, e); break;
                 case OPT_ENV: r = policy_add_env(p, value, e); break;
                 case OPT_WITHOUT: r = policy_add_without(p, value, e); break;
                 }

@@ -16,6 +16,7 @@
 #include "role/cli/prepare.h"
 #include "svc/changes.h"
 #include "svc/entry.h"
+#include "svc/net-table.h"
 #include "svc/shadow.h"
 #include "svc/state.h"
 #include "sys/cgroup.h"
@@ -255,6 +256,12 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
                 return r;
         if ((r = make_cgroup(x, s->id, s, &cg, &have_cgroup, e)) < 0)
                 return r;
+        if (p->network.on && (sup.table = net_table_seal(p->network.table, p->network.table_size)) < 0) {
+                r = error_errno(e, sup.table, "the compiled policy cannot be handed over");
+                goto no_run;
+        }
+        g.log.silent = o->quiet;
+        g.log.later = g.tty[2];
         sup.cgroup = have_cgroup ? &cg : NULL;
         if (have_cgroup && cg.can_kill && cg.v2_path)
                 p->cgroup = strdup(cg.v2_path); /* for inspect; nothing depends on it */
@@ -263,12 +270,8 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
                 error_errno(e, r, "the sandbox's directory cannot be written");
         else if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 || guard_prepare() < 0)
                 r = error_errno(e, errno, "the supervisor's channel cannot be made");
-        if (r < 0) {
-                if (have_cgroup)
-                        (void)!cgroup_remove(&cg, 0);
-                cgroup_clear(&cg);
-                return r;
-        }
+        if (r < 0)
+                goto no_run;
         sup.cli = pair[1];
         pid_t pid = fork();
         if (pid == 0) {
@@ -287,11 +290,9 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
                         close(sup.launch.stdio[i]);
         if (pid < 0) {
                 r = error_errno(e, errno, "the supervisor cannot be made");
-                if (have_cgroup)
-                        (void)!cgroup_remove(&cg, 0);
-                cgroup_clear(&cg);
-                return r;
+                goto no_run;
         }
+        fd_close(sup.table);
         /* While the sandbox is being made. The lock on its directory stays with this process, too, until it ends: the
          * record must not be taken over before it was reported on. */
         if (!o->rm && (r = write_plan(s, p)) < 0) {
@@ -302,6 +303,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         g.supervisor_pid = pid;
         guard_run(&g, res, e);
         close(pair[0]);
+        net_log_end(&g.log);
         if (have_cgroup && res->end == END_FAILED) {
                 /* It may not have come to cleaning up. */
                 (void)!cgroup_kill(&cg);
@@ -310,6 +312,12 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         }
         cgroup_clear(&cg);
         return 0;
+no_run:
+        fd_close(sup.table);
+        if (have_cgroup)
+                (void)!cgroup_remove(&cg, 0);
+        cgroup_clear(&cg);
+        return r;
 }
 
 /* What `tier: auto` chose is said where a person looks on, or where the run was told anything about it; the plain `belljar
@@ -320,19 +328,18 @@ static bool says_tier(const struct run_options *o, const struct plan *p) {
                                             policy->min_tier > TIER_PROCESS || policy->places.tier.line > 0);
 }
 
-int command_run(int argc, char **argv) {
-        struct run_options o = {};
+int run_prepared(struct run_options *options, struct prepared *prepared) {
+        struct run_options o = *options;
         _cleanup_strlist_ struct strlist hidden = {};
-        _cleanup_prepared_ struct prepared x = PREPARED_NONE;
+        _cleanup_prepared_ struct prepared x = *prepared;
         _cleanup_state_ struct state s = STATE_NONE;
         _cleanup_fd_ int root = -EBADF;
         struct run_result res = {.end = END_FAILED};
         struct error e = {};
         int status = EXIT_BELLJAR;
 
-        process_short_turns();
-        if (run_options_parse(&o, argc, argv, &e) < 0 || prepare(&o, &x, &e) < 0)
-                goto fail;
+        *options = (struct run_options){};
+        *prepared = PREPARED_NONE;
         if (o.dry_run) {
                 if (o.json) {
                         struct json j = {};
@@ -379,6 +386,19 @@ int command_run(int argc, char **argv) {
         }
         exit(status); /* frees all at once */
 fail:
+        error_print(&e);
+        run_options_clear(&o);
+        return EXIT_BELLJAR;
+}
+
+int command_run(int argc, char **argv) {
+        struct run_options o = {};
+        _cleanup_prepared_ struct prepared x = PREPARED_NONE;
+        struct error e = {};
+
+        process_short_turns();
+        if (run_options_parse(&o, argc, argv, &e) == 0 && prepare(&o, &x, &e) == 0)
+                return run_prepared(&o, &x);
         error_print(&e);
         run_options_clear(&o);
         return EXIT_BELLJAR;

@@ -1,6 +1,7 @@
 /* Connections of the sandbox: where each was meant to go, whether the policy lets it, and over to the broker. What may pass
  * as TLS only is looked at until its ClientHello is there, without taking a byte of it. */
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

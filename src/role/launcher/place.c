@@ -214,7 +214,8 @@ void place_symlink(const struct launcher *x, const struct plan_op *op) {
         if (x->plan->image) {
                 char parent[64];
                 _cleanup_fd_ int fd = -EBADF;
-                snprintf(parent, sizeof(parent), "%.*s", (int)(name - op->target - 2), op->target + 1);
+                int n = (int)(name - op->target) - 2; /* -1: in the root itself */
+                snprintf(parent, sizeof(parent), "%.*s", MAX(n, 1), n > 0 ? op->target + 1 : ".");
                 r = find_in_image(x, parent, true, &fd);
                 if (r == 0 && symlinkat(op->source, fd, name) < 0)
                         r = -errno;

@@ -45,7 +45,8 @@ static uint64_t caps_of(const struct image_helper *h) {
         switch (h->job) {
         case JOB_LAYER:
                 return 1ull << CAP_CHOWN | 1ull << CAP_FOWNER | 1ull << CAP_DAC_OVERRIDE | 1ull << CAP_FSETID;
-        case JOB_PACK: return 1ull << CAP_DAC_READ_SEARCH;
+        case JOB_PACK:
+        case JOB_EXPORT: return 1ull << CAP_DAC_READ_SEARCH;
         default: return 0;
         }
 }

@@ -44,6 +44,38 @@ static int pad(struct pack *p, uint64_t size) {
         return size % 512 ? put(p, zeros, 512 - size % 512) : 0;
 }
 
+/* A stored layer: its own marks are said otherwise in a tar (OCI image-spec, layer.md, "Whiteouts"). */
+static bool is_mark(const struct pack *p, const char *attribute) {
+        return p->h->job == JOB_EXPORT && str_after(attribute, "user.overlay.");
+}
+
+/* An empty file of this name in the tar. */
+static int put_mark(struct pack *p, const char *dir, size_t dir_len, const char *name) {
+        const struct stat st = {.st_mode = S_IFREG | 0600};
+        _cleanup_strbuf_ struct strbuf none = {}, b = {};
+        _cleanup_free_ char *path = str_printf("%.*s%s%s", (int)dir_len, dir, dir_len ? "/" : "", name);
+
+        if (!path)
+                return failed(p, -ENOMEM, dir);
+        tar_header(&b, path, '0', &st, 0, 0, NULL, &none);
+        return b.failed ? failed(p, -ENOMEM, dir) : put(p, b.data, b.len);
+}
+
+static int put_whiteout(struct pack *p, const char *path) {
+        const char *slash = strrchr(path, '/');
+        _cleanup_free_ char *name = str_printf(".wh.%s", slash ? slash + 1 : path);
+
+        return name ? put_mark(p, path, slash ? (size_t)(slash - path) : 0, name) : failed(p, -ENOMEM, path);
+}
+
+static int put_opaque(struct pack *p, const char *path, int fd) {
+        char value[2];
+
+        if (p->h->job != JOB_EXPORT || fgetxattr(fd, "user.overlay.opaque", value, sizeof(value)) < 1 || value[0] != 'y')
+                return 0;
+        return put_mark(p, path, strlen(path), ".wh..wh..opq");
+}
+
 /* A directory that an ordinary user imports belongs to the user, who is root inside, to the user's range, or to somebody else
  * of the host: then it was most likely unpacked by the host's root, and is root's. */
 static uint32_t owner(struct pack *p, uint32_t id) {
@@ -60,6 +92,8 @@ static int add_attributes(struct pack *p, int fd, struct strbuf *b, const char *
         if (len < 0)
                 return errno == ENOTSUP ? 0 : failed(p, -errno, path);
         for (const char *name = names; name < names + len; name += strlen(name) + 1) {
+                if (is_mark(p, name))
+                        continue;
                 ssize_t n = fgetxattr(fd, name, value, sizeof(value));
                 if (n < 0) {
                         p->counts->attributes++; /* not for us to read: the image's processes could not use it either */
@@ -204,7 +238,10 @@ static int pack_one(struct pack *p, int dir, const char *name, const char *path,
         case S_IFDIR: return pack_directory(p, path, depth);
         case S_IFREG: return pack_file(p, path, &st);
         case S_IFLNK: return pack_link(p, dir, name, path, &st);
-        case S_IFCHR: return put_entry(p, path, '3', &st, NULL, -1);
+        case S_IFCHR:
+                if (p->h->job == JOB_EXPORT && st.st_rdev == 0)
+                        return put_whiteout(p, path);
+                return put_entry(p, path, '3', &st, NULL, -1);
         case S_IFBLK: return put_entry(p, path, '4', &st, NULL, -1);
         case S_IFIFO: return put_entry(p, path, '6', &st, NULL, -1);
         default: p->counts->devices++; return 0; /* a socket */
@@ -224,7 +261,7 @@ static int pack_directory(struct pack *p, const char *path, unsigned depth) {
         _cleanup_free_ char *shown = str_printf("%s/", path[0] ? path : ".");
         if (!shown)
                 return failed(p, -ENOMEM, path);
-        if ((r = put_entry(p, shown, '5', &st, NULL, fd)) < 0 || (r = read_names(p, fd, path, &names)) < 0)
+        if ((r = put_entry(p, shown, '5', &st, NULL, fd)) < 0 || (r = put_opaque(p, path, fd)) < 0 || (r = read_names(p, fd, path, &names)) < 0)
                 return r;
         for (size_t i = 0; i < names.n; i++) {
                 _cleanup_free_ char *below = path[0] ? str_printf("%s/%s", path, names.items[i]) : strdup(names.items[i]);

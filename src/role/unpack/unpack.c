@@ -290,7 +290,8 @@ void image_helper_main(const struct image_helper *spec) {
                 case JOB_LAYER:
                 case JOB_ARCHIVE: r = unpack_tree(&h, &report); break;
                 case JOB_LOOK: r = unpack_look(&h, &report); break;
-                case JOB_PACK: r = unpack_pack(&h, &report); break;
+                case JOB_PACK:
+                case JOB_EXPORT: r = unpack_pack(&h, &report); break;
                 }
         if (r < 0 && report.error.errnum == 0)
                 error_errno(&report.error, r, "the helper of an import failed");
