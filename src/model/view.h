@@ -6,6 +6,8 @@
 
 int view_add_scratch(struct plan *p, const char *path, mode_t mode) _must_check_;
 /* Devices, terminals, message queues, shared memory, in a /dev that is there. */
+/* The host's directories of programs and their data. */
+int view_add_programs(struct plan *p, const struct view_facts *f) _must_check_;
 int view_add_dev(struct plan *p, const struct view_facts *f) _must_check_;
 /* /proc and /sys, with what is covered in them. */
 int view_add_kernel(struct plan *p, const struct view_facts *f) _must_check_;

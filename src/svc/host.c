@@ -287,7 +287,7 @@ int host_gather(struct plan *p, const struct policy *policy, const char *mountin
                 snprintf(v->machine_id + 2 * i, 3, "%02x", random[i]);
         v->sysfs = v->proc = true;
         bool image = p->image; /* then nothing of the host's root is shown */
-        if ((!image && ((r = gather_root(v)) < 0 || (r = gather_var(v)) < 0)) || (r = gather_devices(v)) < 0 ||
+        if (((!image || p->programs) && (r = gather_root(v)) < 0) || (!image && (r = gather_var(v)) < 0) || (r = gather_devices(v)) < 0 ||
             (r = gather_mounts(v, mountinfo)) < 0 || (r = gather_sockets(v)) < 0 ||
             (!image && p->ids.inner_uid != geteuid() && (r = add_agent_user(p, v)) < 0))
                 return error_errno(e, r, "the host cannot be looked at");

@@ -13,6 +13,7 @@ enum image_job {
         JOB_ARCHIVE,    /* tar in; an archive that holds an image: files and links, without owners and modes */
         JOB_LOOK,       /* tar in, as far as needed: says whether it is such an archive; its directory is empty */
         JOB_PACK,       /* tar out; its directory is a root file system */
+        JOB_EXPORT,     /* tar out; its directory is the tree of a stored layer, whose whiteouts become a layer's again */
 };
 enum image_archive { ARCHIVE_UNKNOWN, ARCHIVE_ROOTFS, ARCHIVE_IMAGE };
 

@@ -23,6 +23,7 @@ const char *const image_format_names[FORMAT_N] = {"auto", "dir", "tar", "oci", "
 
 struct import {
         int root, empty;
+        const struct image_aliases *aliases;
         const struct import_options *options;
         struct image_work work;
         struct ids ids;
@@ -116,7 +117,7 @@ static int keep_lock(struct import *im, int fd, struct error *e) {
 
 /* The layer is there already, or was made by this import. 1: yes. */
 static int have_layer(struct import *im, const char *hex, struct error *e) {
-        _cleanup_free_ char *key = image_layer_key(&im->ids, hex);
+        _cleanup_free_ char *key = image_layer_key(&im->ids, image_alias_of(im->aliases, hex));
         struct layer_counts c = {};
         int fd, r;
 
@@ -756,7 +757,7 @@ static int import_source(struct import *im, const char *source, const struct imp
 
 int image_import(int state_root, const char *source, const struct import_options *o, struct import_result *ret,
                  struct error *e) {
-        _cleanup_(import_clear) struct import im = {.root = state_root, .empty = -EBADF, .options = o, .work = IMAGE_WORK_NONE};
+        _cleanup_(import_clear) struct import im = {.root = state_root, .aliases = o->aliases, .empty = -EBADF, .options = o, .work = IMAGE_WORK_NONE};
         int r;
 
         if (o->name) { /* before the work is done */
@@ -777,7 +778,7 @@ int image_import(int state_root, const char *source, const struct import_options
             (r = find_limits(&im, o, e)) < 0 || (r = im.empty = make_dir(&im, im.work.dir, "empty", 0700, e)) < 0 ||
             (r = import_source(&im, source, o, e)) < 0 || (r = add_implied(&im, e)) < 0 || (r = choose_name(&im, source, o, e)) < 0)
                 return r;
-        im.image.source = str_visible_dup(source);
+        im.image.source = str_visible_dup(o->origin ? o->origin : source);
         if (!im.image.source)
                 return no_memory(e);
         if ((r = put_in_place(&im, e)) < 0)

@@ -2,6 +2,7 @@
  * a registry has. Caller: `belljar image import` and `pull`. */
 #pragma once
 
+#include "svc/image-export.h"
 #include "svc/image-pull.h"
 
 enum image_format {
@@ -14,6 +15,8 @@ extern const char *const image_format_names[FORMAT_N];
 #define IMPORT_ENTRIES 2000000ull
 
 struct import_options {
+        const char *origin;     /* what the record says of where it came from; NULL: source */
+        const struct image_aliases *aliases; /* layers that are stored ones, whatever their digests; NULL: none */
         const char *name;       /* NULL: what the image calls itself, or its file */
         enum image_format format;
         const char *platform;   /* of an index: see struct oci_wish; NULL: this machine's */

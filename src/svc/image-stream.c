@@ -89,6 +89,7 @@ static int make_pipe(int *ours, int *theirs, bool we_write) {
  * a right to any path. */
 static int helper_start(const struct image_work *w, enum image_job job, int dir, const struct stream_limits *l,
                         struct helper *ret, struct error *e) {
+        const bool packs = job == JOB_PACK || job == JOB_EXPORT;
         const uint64_t flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
         struct image_helper spec = {.job = job, .in = -EBADF, .out = -EBADF, .report = -EBADF, .max_bytes = l->bytes,
                                     .max_entries = l->entries, .n_ids = w->ids.n,
@@ -96,13 +97,16 @@ static int helper_start(const struct image_work *w, enum image_job job, int dir,
         _cleanup_helper_ struct helper h = HELPER_NONE;
         int r = make_pipe(&h.report, &spec.report, false);
 
-        if (r == 0 && job != JOB_PACK)
+        if (r == 0 && !packs)
                 r = make_pipe(&h.to, &spec.in, true);
-        if (r == 0 && (job == JOB_PACK || job == JOB_DECOMPRESS))
+        if (r == 0 && (packs || job == JOB_DECOMPRESS))
                 r = make_pipe(&h.from, &spec.out, false);
         _cleanup_fd_ int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (r == 0 && (here < 0 || fchdir(dir) < 0))
                 r = -errno;
+        /* The root of a layer may be closed to the caller, whose layer it is: then only the child's root may enter. A caller who is
+         * root enters anyhow, and the child would not come past the caller's own directory. */
+        bool in_child = r == 0 && job == JOB_EXPORT && chdir("tree") < 0;
         if (r < 0)
                 error_errno(e, r, "a helper of the import cannot be started");
         else if (spec.keep_ids) {
@@ -112,8 +116,11 @@ static int helper_start(const struct image_work *w, enum image_job job, int dir,
                         r = error_errno(e, h.pid, "a helper of the import cannot be started");
         } else
                 r = h.pid = ids_fork(&w->ids, flags, &h.pidfd, e);
-        if (h.pid == 0 && r >= 0)
+        if (h.pid == 0 && r >= 0) {
+                if (in_child && chdir("tree") < 0)
+                        _exit(1);
                 image_helper_main(&spec);
+        }
         if (here >= 0 && fchdir(here) < 0 && r >= 0)
                 r = error_errno(e, errno, "the working directory is gone");
         fd_close(spec.in);
@@ -361,6 +368,44 @@ static int stream(const struct image_work *w, const struct stream_source *s, enu
         if (r == 0)
                 *ret = result;
         return r;
+}
+
+int stream_export(const struct image_work *w, int layer, int to, const struct stream_limits *l, struct stream_result *ret, struct error *e) {
+        _cleanup_helper_ struct helper h = HELPER_NONE;
+        struct stream_result result = {};
+        struct image_report report;
+        unsigned char sum[crypto_hash_sha256_BYTES];
+        crypto_hash_sha256_state state;
+        _cleanup_free_ char *buffer = malloc(BLOCK);
+        ssize_t n;
+        int r;
+
+        if (!buffer)
+                return error_set(e, ENOMEM, "out of memory");
+        if ((r = helper_start(w, JOB_EXPORT, layer, l, &h, e)) < 0)
+                return r;
+        crypto_hash_sha256_init(&state);
+        while ((n = read(h.from, buffer, BLOCK)) != 0) {
+                struct pollfd p = {.fd = h.from, .events = POLLIN};
+                if (n < 0 && errno == EAGAIN && poll(&p, 1, STALL_MS) == 0)
+                        return error_set(e, ETIMEDOUT, "the layer's reader came to a halt for %d seconds", STALL_MS / 1000);
+                if (n < 0 && errno != EAGAIN && errno != EINTR)
+                        return error_errno(e, errno, "a layer cannot be read");
+                if (n < 0)
+                        continue;
+                crypto_hash_sha256_update(&state, (unsigned char *)buffer, (unsigned long long)n);
+                result.plain_bytes += (uint64_t)n;
+                if (result.plain_bytes > l->bytes && result.plain_bytes - l->bytes > l->entries * OVERHEAD)
+                        return error_set(e, EFBIG, "a layer is larger than is allowed");
+                if ((r = fd_write_all(to, buffer, (size_t)n)) < 0)
+                        return error_errno(e, r, "a layer cannot be written out");
+        }
+        if ((r = helper_wait(&h, &report, NULL, e)) < 0)
+                return r;
+        crypto_hash_sha256_final(&state, sum);
+        hex_of(sum, result.plain_hex);
+        *ret = result;
+        return 0;
 }
 
 int stream_file(const struct image_work *w, int fd, enum image_job job, int dir, int empty, const struct stream_limits *l,

@@ -37,6 +37,9 @@ int stream_file(const struct image_work *w, int fd, enum image_job job, int dir,
 /* From a directory of the host into the tree of a layer. */
 int stream_directory(const struct image_work *w, int from, int dir, const struct stream_limits *l, struct stream_result *ret,
                      struct error *e) _must_check_;
+/* The tree of a stored layer as a layer's tar, into the file `to`. layer: its directory. Of *ret: plain_hex, plain_bytes. */
+int stream_export(const struct image_work *w, int layer, int to, const struct stream_limits *l, struct stream_result *ret,
+                  struct error *e) _must_check_;
 /* SHA-256 of bytes in memory. */
 void stream_digest(const void *data, size_t n, char hex[65]);
 int stream_digest_of(int fd, char hex[65]) _must_check_;
