@@ -22,8 +22,8 @@ const struct option_spec option_table[] = {
         {OPT_PIDS, "pids", 0, "N", IN(RUN) | IN(BUILD), "limit of processes and threads (default: 4096)"},
         {OPT_DISK, "disk", 0, "SIZE", IN(RUN) | IN(BUILD), "limit of what the run may add on disk"},
         {OPT_OUTPUT, "output", 0, "SIZE", IN(RUN), "limit of stdout and stderr together"},
-        {OPT_TIME, "time", 0, "TIME", IN(RUN) | IN(BUILD), "limit of wall time, as 30m"},
-        {OPT_IDLE, "idle", 0, "TIME", IN(RUN) | IN(BUILD), "limit of time without CPU use"},
+        {OPT_TIME, "time", 0, "TIME", IN(RUN) | IN(BUILD) | IN(IMAGE), "limit of wall time, as 30m (image: of a pull)"},
+        {OPT_IDLE, "idle", 0, "TIME", IN(RUN) | IN(BUILD) | IN(IMAGE), "limit of time without CPU use (image: of a pull, without data; default: 2m)"},
         {OPT_NAME, "name", 0, "NAME", IN(RUN) | IN(IMAGE), "a name for the sandbox, or the image"},
         {OPT_RM, "rm", 0, NULL, IN(RUN), "keep nothing of the sandbox when it has ended, its changes included"},
         {OPT_TTY, "tty", 't', NULL, IN(RUN), "give the command a terminal, also where there is none here"},
@@ -47,6 +47,8 @@ const struct option_spec option_table[] = {
         {OPT_LAST, "last", 0, NULL, IN(DIFF) | IN(DISCARD) | IN(INSPECT) | IN(RM) | IN(KILL), "the sandbox that was started last"},
         {OPT_JSON, "json", 0, NULL, IN(RUN) | IN(DIFF) | IN(INSPECT) | IN(PS) | IN(DOCTOR) | IN(WORKSPACE) | IN(POLICY) | IN(ASSESS) | IN(IMAGE), "print facts as JSON (run: with --dry-run)"},
         {OPT_FORMAT, "format", 0, "FORMAT", IN(IMAGE), "import: dir, tar, oci, oci-archive, docker-archive (default: what it looks like)"},
+        {OPT_ARCH, "arch", 0, "ARCH", IN(IMAGE), "import, pull: of an image for several, that one: amd64, arm64, arm/v7 (default: this machine's)"},
+        {OPT_TLS_VERIFY, "tls-verify", 0, "BOOL", IN(IMAGE), "pull: false takes any certificate, and HTTP (default: true)"},
         {OPT_MAX_SIZE, "max-size", 0, "SIZE", IN(IMAGE), "import: limit of the image's files (default: 64GiB, and 200 times their compressed size)"},
         {OPT_MAX_ENTRIES, "max-entries", 0, "N", IN(IMAGE), "import: limit of the number of files and directories (default: 2000000)"},
         {OPT_TAG, "tag", 't', "NAME", IN(BUILD), "the name of the image (default: that of the directory)"},
@@ -92,8 +94,9 @@ const struct command_spec command_table[COMMAND_N] = {
         [COMMAND_IMAGE] = {COMMAND_IMAGE, "image", NULL, "import SOURCE | pull NAME | ls | inspect NAME | rm NAME... | prune",
                 "import, list and remove images",
                 "import makes an image of a directory with a root file system, a tar of one, an OCI layout (DIR or DIR:NAME), an OCI "
-                "archive or an archive of docker save. Archives are read by processes that can do nothing but unpack them. pull fetches "
-                "NAME with skopeo, where that is installed. ls lists, inspect shows what an image says and what was left out of it, rm "
+                "archive or an archive of docker save; - is standard input. Archives are read by processes that can do nothing but unpack "
+                "them. pull fetches NAME, or NAME@sha256:DIGEST, from its registry with skopeo, where that is installed, locked in with "
+                "nothing of yours but the login for that registry. ls lists, inspect shows what an image says and what was left out of it, rm "
                 "takes names away, prune removes layers that no image and no sandbox uses.\n\n"
                 "belljar run --image NAME runs on it."},
         [COMMAND_BUILD] = {COMMAND_BUILD, "build", NULL, "[OPTION...] DIRECTORY", "build an image from a Containerfile",
