@@ -6,8 +6,8 @@
 #include "base/fd.h"
 #include "proto/json.h"
 #include "role/cli/commands.h"
+#include "role/cli/image-pull.h"
 #include "role/cli/options.h"
-#include "svc/image-import.h"
 #include "svc/state.h"
 
 struct image_options {
@@ -16,13 +16,25 @@ struct image_options {
         bool json, quiet;
         unsigned used; /* bits of enum use */
 };
-enum use { USED_IMPORT = 1, USED_JSON = 2 };
+enum use { USED_IMPORT = 1, USED_JSON = 2, USED_FORMAT = 4, USED_PULL = 8 };
 
 static int on_option(int id, const char *arg, void *data, struct error *e) {
         struct image_options *o = data;
 
-        o->used |= id == OPT_JSON ? USED_JSON : id == OPT_QUIET ? 0 : USED_IMPORT;
         switch (id) {
+        case OPT_JSON: o->used |= USED_JSON; break;
+        case OPT_QUIET: break;
+        case OPT_FORMAT: o->used |= USED_FORMAT; break;
+        case OPT_TLS_VERIFY:
+        case OPT_TIME:
+        case OPT_IDLE: o->used |= USED_PULL; break;
+        default: o->used |= USED_IMPORT;
+        }
+        switch (id) {
+        case OPT_ARCH:
+        case OPT_TLS_VERIFY:
+        case OPT_TIME:
+        case OPT_IDLE: return image_pull_option(id, arg, &o->import, &o->pull, e);
         case OPT_NAME: o->import.name = arg; return 0;
         case OPT_JSON: o->json = true; return 0;
         case OPT_QUIET: o->quiet = true; return 0;
@@ -68,6 +80,7 @@ static int do_import(int root, const char *source, const struct image_options *o
         char size[32];
         int r = image_import(root, source, &o->import, &result, e);
 
+        image_pull_shown();
         if (r < 0)
                 return r;
         const struct image *i = &result.image;
@@ -261,7 +274,7 @@ static const struct {
         unsigned takes; /* enum use */
         int min, max;   /* operands */
 } verbs[] = {
-        {"import", VERB_IMPORT, USED_IMPORT, 1, 1}, {"pull", VERB_PULL, USED_IMPORT, 1, 1},
+        {"import", VERB_IMPORT, USED_IMPORT | USED_FORMAT, 1, 1}, {"pull", VERB_PULL, USED_IMPORT | USED_PULL, 1, 1},
         {"ls", VERB_LIST, USED_JSON, 0, 0},         {"list", VERB_LIST, USED_JSON, 0, 0},
         {"inspect", VERB_INSPECT, USED_JSON, 1, 1}, {"rm", VERB_REMOVE, 0, 1, 1 << 20},
         {"remove", VERB_REMOVE, 0, 1, 1 << 20},     {"prune", VERB_PRUNE, 0, 0, 0},
@@ -271,7 +284,11 @@ static int dispatch(int root, enum verb verb, char **args, int n, struct image_o
         int failed = 0;
 
         switch (verb) {
-        case VERB_PULL: o->import.pull = &o->pull; return do_import(root, args[0], o, e);
+        case VERB_PULL:
+                o->import.pull = &o->pull;
+                if (!o->quiet)
+                        image_pull_show(&o->pull);
+                return do_import(root, args[0], o, e);
         case VERB_IMPORT: return do_import(root, args[0], o, e);
         case VERB_LIST: return do_list(root, o->json, e);
         case VERB_INSPECT: return do_inspect(root, args[0], o->json, e);
@@ -305,7 +322,7 @@ int command_image(int argc, char **argv) {
                 v++;
         if (r == 0 && v == ELEMENTSOF(verbs)) {
                 r = error_set(&e, EINVAL, word[0] ? "belljar image has no command %s" : "belljar image needs a command%s", word);
-                error_fix(&e, "one of import, pull, ls, inspect, rm, prune");
+                error_fix(&e, "one of import, pull, build, ls, inspect, rm, prune");
         } else if (r == 0 && (argc - first - 1 < verbs[v].min || argc - first - 1 > verbs[v].max)) {
                 r = error_set(&e, EINVAL, argc - first - 1 < verbs[v].min ? "belljar image %s needs to be told of what" :
                                                                              "belljar image %s takes fewer words", word);
