@@ -16,7 +16,7 @@
 #define TLS_PEM_MAX 2048u          /* certificate and key of the sandbox's CA, each */
 #define TLS_LEAFS_MAX 512u         /* certificates that an authority keeps, the last used ones */
 #define TLS_LEAF_DAYS 7u           /* how long they are good; a new one is made at half of it */
-#define TLS_SESSIONS_MAX 512u      /* upstream sessions that are kept for resumption */
+#define TLS_SESSIONS_MAX 128u      /* upstream sessions that are kept for resumption, with what they hold of certificates */
 #define TLS_SESSION_SECONDS 7200u
 #define TLS_CHAIN_BYTES_MAX 65536u /* of an upstream's certificates */
 #define TLS_CHAIN_DEPTH_MAX 8u

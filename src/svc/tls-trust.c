@@ -1,0 +1,214 @@
+/* Whom a broker trusts, see tls.h: the host's CA certificates, kept as bytes until an upstream is to be verified, since most
+ * runs never come to that; and the sessions of upstreams. */
+#include <dirent.h>
+#include <openssl/pem.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "svc/tls-internal.h"
+
+#define DIRECTORY_FILES_MAX 4096u
+#define CERTIFICATES_MAX 16384u
+
+/* Where distributions have the file; the first that is there. */
+static const char *const files[] = {
+        "/etc/ssl/certs/ca-certificates.crt",                /* Debian, Ubuntu, Arch, Gentoo, Alpine, Nix's */
+        "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", /* Fedora, RHEL */
+        "/etc/pki/tls/certs/ca-bundle.crt",                  /* older ones of these */
+        "/etc/ssl/ca-bundle.pem",                            /* SUSE */
+        "/var/lib/ca-certificates/ca-bundle.pem",            /* the same, where that is a link */
+        "/etc/ssl/cert.pem",                                 /* Alpine, the BSDs */
+        "/usr/lib/ssl/cert.pem",                             /* OpenSSL's own places */
+        "/usr/local/ssl/cert.pem",
+};
+static const char *const directories[] = {"/etc/ssl/certs", "/etc/pki/tls/certs", "/usr/lib/ssl/certs"};
+
+struct session {
+        char host[TLS_HOST_MAX];
+        bool h2;
+        SSL_SESSION *session; /* NULL: free */
+        uint64_t used;
+};
+
+struct tls_trust {
+        struct strbuf pem;
+        size_t parsed; /* bytes of it that are in the store */
+        unsigned n;    /* certificates in the store */
+        SSL_CTX *ctx;
+        uint64_t uses;
+        struct session sessions[TLS_SESSIONS_MAX];
+};
+
+int tls_trust_add(struct tls_trust *t, const void *pem, size_t n) {
+        strbuf_add(&t->pem, pem, n);
+        strbuf_puts(&t->pem, "\n");
+        return t->pem.failed ? -ENOMEM : 0;
+}
+
+static int add_file(struct tls_trust *t, int dirfd, const char *path) {
+        _cleanup_free_ char *text = NULL;
+        size_t n;
+        int r = file_read(dirfd, path, TLS_BUNDLE_MAX, &text, &n);
+        return r < 0 ? r : tls_trust_add(t, text, n);
+}
+
+/* "3d2a1b0c.0": as OpenSSL's look-up has them; the rest are other names of the same. */
+static bool is_hashed(const char *name) {
+        return strspn(name, "0123456789abcdef") == 8 && name[8] == '.' && name[9] >= '0' && name[9] <= '9' &&
+               strspn(name + 9, "0123456789") == strlen(name + 9);
+}
+
+static int add_directory(struct tls_trust *t, const char *path) {
+        unsigned n = 0;
+        int r = 0;
+        DIR *d = opendir(path);
+
+        if (!d)
+                return -errno;
+        for (struct dirent *e; r >= 0 && (e = readdir(d)) && n < DIRECTORY_FILES_MAX;)
+                if (is_hashed(e->d_name)) {
+                        n++;
+                        if ((r = add_file(t, dirfd(d), e->d_name)) != -ENOMEM)
+                                r = 0; /* one that cannot be read is one that is not trusted */
+                }
+        closedir(d);
+        return r;
+}
+
+int tls_trust_new(const char *file, const char *directory, struct tls_trust **ret, struct error *e) {
+        struct tls_trust *t = calloc(1, sizeof(*t));
+        const char *name = file ? file : directory;
+        int r = 0;
+
+        if (!t)
+                return error_set(e, ENOMEM, "out of memory");
+        t->pem.max = 2 * TLS_BUNDLE_MAX;
+        if (file)
+                r = add_file(t, AT_FDCWD, file);
+        if (r == 0 && directory) {
+                name = directory;
+                r = add_directory(t, directory);
+        }
+        if (!file && !directory) {
+                r = -ENOENT;
+                for (size_t i = 0; r < 0 && i < ELEMENTSOF(files); i++)
+                        r = add_file(t, AT_FDCWD, files[i]);
+                for (size_t i = 0; r < 0 && i < ELEMENTSOF(directories); i++)
+                        r = add_directory(t, directories[i]);
+                r = 0; /* a host without any: each upstream is refused with the reason */
+        }
+        if (r < 0) {
+                tls_trust_free(t);
+                error_errno(e, r, "the CA certificates in %s cannot be read", name);
+                return error_fix(e, "correct SSL_CERT_FILE and SSL_CERT_DIR, or unset them");
+        }
+        *ret = t;
+        return 0;
+}
+
+void tls_trust_free(struct tls_trust *t) {
+        if (!t)
+                return;
+        for (size_t i = 0; i < ELEMENTSOF(t->sessions); i++)
+                SSL_SESSION_free(t->sessions[i].session);
+        SSL_CTX_free(t->ctx);
+        strbuf_clear(&t->pem);
+        free(t);
+}
+
+bool tls_trust_is_empty(const struct tls_trust *t) { return t->n == 0; }
+
+static int fill_store(struct tls_trust *t, X509_STORE *store) {
+        if (t->parsed == t->pem.len)
+                return 0;
+        BIO *b = BIO_new_mem_buf(t->pem.data + t->parsed, (int)(t->pem.len - t->parsed));
+        if (!b)
+                return -ENOMEM;
+        for (unsigned i = 0; i < CERTIFICATES_MAX; i++) {
+                /* Also "TRUSTED CERTIFICATE", with what OpenSSL adds to it. */
+                X509 *x = PEM_read_bio_X509_AUX(b, NULL, NULL, NULL);
+                if (!x && ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE)
+                        break;
+                if (x && X509_STORE_add_cert(store, x) == 1)
+                        t->n++;
+                X509_free(x);
+                ERR_clear_error();
+        }
+        ERR_clear_error();
+        BIO_free(b);
+        t->parsed = t->pem.len;
+        return 0;
+}
+
+static int keep(SSL *ssl, SSL_SESSION *s) {
+        tls_keep_session(ssl, s);
+        return 0; /* with no reference of OpenSSL's */
+}
+
+static SSL_CTX *make_context(void) {
+        SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
+
+        if (!ctx || tls_context_common(ctx) < 0 ||
+            /* With an ephemeral key, and encrypted and authenticated in one; then what older servers have. */
+            SSL_CTX_set_cipher_list(ctx, "ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:DHE+CHACHA20:ECDHE+AES:!aNULL:!PSK:!SRP") != 1) {
+                SSL_CTX_free(ctx);
+                return NULL;
+        }
+        SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
+        SSL_CTX_set_verify_depth(ctx, TLS_CHAIN_DEPTH_MAX);
+        SSL_CTX_set_max_cert_list(ctx, TLS_CHAIN_BYTES_MAX);
+        /* A CA that the host names counts, also where it is itself signed by one that the host does not have. */
+        X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(ctx), X509_V_FLAG_PARTIAL_CHAIN);
+        SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+        SSL_CTX_sess_set_new_cb(ctx, keep);
+        SSL_CTX_set_timeout(ctx, TLS_SESSION_SECONDS);
+        return ctx;
+}
+
+SSL_CTX *tls_trust_context(struct tls_trust *t) {
+        if (!t->ctx)
+                t->ctx = make_context();
+        return t->ctx && fill_store(t, SSL_CTX_get_cert_store(t->ctx)) == 0 ? t->ctx : NULL;
+}
+
+static struct session *find_session(struct tls_trust *t, const char *host, bool h2) {
+        for (size_t i = 0; i < ELEMENTSOF(t->sessions); i++) {
+                struct session *s = &t->sessions[i];
+                if (s->session && s->h2 == h2 && strcmp(s->host, host) == 0)
+                        return s;
+        }
+        return NULL;
+}
+
+SSL_SESSION *tls_trust_take_session(struct tls_trust *t, const char *host, bool h2) {
+        struct session *s = find_session(t, host, h2);
+
+        if (!s)
+                return NULL;
+        SSL_SESSION *session = s->session;
+        if (SSL_SESSION_get_protocol_version(session) < TLS1_3_VERSION && SSL_SESSION_is_resumable(session)) {
+                s->used = ++t->uses;
+                SSL_SESSION_up_ref(session);
+        } else
+                s->session = NULL; /* a ticket is for one use (RFC 8446 appendix C.4) */
+        if (SSL_SESSION_is_resumable(session))
+                return session;
+        SSL_SESSION_free(session);
+        return NULL;
+}
+
+void tls_trust_keep_session(struct tls_trust *t, const char *host, bool h2, SSL_SESSION *session) {
+        struct session *at = find_session(t, host, h2);
+
+        if (!at) {
+                at = &t->sessions[0];
+                for (size_t i = 1; at->session && i < ELEMENTSOF(t->sessions); i++)
+                        if (!t->sessions[i].session || t->sessions[i].used < at->used)
+                                at = &t->sessions[i];
+        }
+        SSL_SESSION_free(at->session);
+        SSL_SESSION_up_ref(session);
+        *at = (struct session){.h2 = h2, .session = session, .used = ++t->uses};
+        memcpy(at->host, host, strlen(host) + 1);
+}
