@@ -1,5 +1,5 @@
-/* Reads the body of a message, by its length, in chunks (RFC 9112 section 7.1) or to the end of the connection. It knows
- * the last byte exactly: what is behind it is never looked at. */
+/* Reads the body of a message, by its length, in chunks (RFC 9112 section 7.1) or to the end of the connection. It
+ * knows the last byte exactly: what is behind it is never looked at. */
 #include "proto/http1-internal.h"
 
 enum state {

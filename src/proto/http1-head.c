@@ -26,8 +26,8 @@ const struct http_field *http_find(const struct http_head *h, enum http_field_id
 
 /* --- Fields --- */
 
-/* "content_length" is Content-Length to whatever makes variables of fields (RFC 3875 section 4.1.18); a name that goes on
- * behind Transfer-Encoding counts as it in http-parser. */
+/* "content_length" is Content-Length to whatever makes variables of fields (RFC 3875 section 4.1.18); a name that goes
+ * on behind Transfer-Encoding counts as it in http-parser. */
 bool http_lookalike(const char *p, size_t n) {
         char b[32];
 
@@ -72,7 +72,7 @@ static bool white(char c) { return c == ' ' || c == '\t'; }
 enum http_refusal http_value_check(const char *p, size_t n) {
         if (n > 0 && (white(p[0]) || white(p[n - 1])))
                 return HTTP_BAD_VALUE;
-        return http_all(p, n, HTTP_C_VALUE) ? HTTP_OK : HTTP_BAD_VALUE;
+        return http_value_span(p, n) == n ? HTTP_OK : HTTP_BAD_VALUE;
 }
 
 enum http_refusal http_head_add(struct http_head *h, struct http_span name, struct http_span value) {
@@ -109,9 +109,9 @@ static enum http_refusal read_field(struct http_head *h, uint32_t at, uint32_t n
                 v++;
         while (end > v && white(end[-1]))
                 end--;
-        for (const char *c = v; c < end; c++)
-                if (!http_is(*c, HTTP_C_VALUE))
-                        return *c == '\r' ? HTTP_BARE_CR : HTTP_BAD_VALUE;
+        const char *stop = v + http_value_span(v, (size_t)(end - v));
+        if (stop < end)
+                return *stop == '\r' ? HTTP_BARE_CR : HTTP_BAD_VALUE;
         enum http_refusal e = http_head_take(h, (struct http_span){at, (uint32_t)(q - p)},
                                              (struct http_span){(uint32_t)(v - h->base), (uint32_t)(end - v)});
         /* White space behind a value is none of it, but part of the word to some readers (http-parser: "chunked "). */
@@ -171,7 +171,7 @@ enum http_refusal http_head_host(struct http_head *h, struct http_span host) {
         return HTTP_OK;
 }
 
-/* "http://authority" and what follows: RFC 9112 section 3.2.2. User information is not read (RFC 9110 section 4.2.4). */
+/* "http://authority" and what follows: RFC 9112 section 3.2.2. User information is not read (RFC 9110 4.2.4). */
 static enum http_refusal absolute_form(const char *p, size_t n) {
         size_t skip = n >= 7 && http_same(p, "http", 4) && memcmp(p + 4, "://", 3) == 0 ? 7 :
                 n >= 8 && http_same(p, "https", 5) && memcmp(p + 5, "://", 3) == 0 ? 8 : 0;
@@ -235,8 +235,8 @@ static enum http_refusal read_request_line(struct http_head *h, const char *p, u
         return e ? e : http_head_target(h, (struct http_span){(uint32_t)(a + 1 - p), (uint32_t)(b - a - 1)});
 }
 
-/* RFC 9112 section 4: HTTP-version SP status-code SP [ reason-phrase ]; the second space is left out by some servers where
- * there is no phrase, which has one reading. */
+/* RFC 9112 section 4: HTTP-version SP status-code SP [ reason-phrase ]; the second space is left out by some servers
+ * where there is no phrase, which has one reading. */
 static enum http_refusal read_status_line(struct http_head *h, const char *p, uint32_t n) {
         enum http_refusal e;
 
@@ -257,8 +257,8 @@ static enum http_refusal read_status_line(struct http_head *h, const char *p, ui
 
 /* --- Lines --- */
 
-/* Finds the line that begins at r->line. 1: *ret_n bytes and CRLF; 0: not complete; else refused. What is refused depends
- * on the bytes of the line in their order, never on how many came at once. */
+/* Finds the line that begins at r->line. 1: *ret_n bytes and CRLF; 0: not complete; else refused. What is refused
+ * depends on the bytes of the line in their order, never on how many came at once. */
 static int next_line(struct http1_reader *r, const char *buf, size_t n, uint32_t *ret_n) {
         const char *p = buf + r->line;
         size_t have = n - r->line;

@@ -26,10 +26,40 @@ static inline bool http_all(const char *p, size_t n, unsigned class) {
         return true;
 }
 
+/* How many bytes from p on are of HTTP_C_VALUE. Most of a head is values: eight bytes at a time, by the byte where one
+ * of them is a control character (or a tab). */
+static inline size_t http_value_span(const char *p, size_t n) {
+        const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
+        size_t i = 0;
+
+        for (;;) {
+                for (uint64_t x; n - i >= sizeof(x); i += sizeof(x)) {
+                        memcpy(&x, p + i, sizeof(x));
+                        uint64_t del = x ^ ones * 0x7f;
+                        /* Some byte < 0x20, some byte == 0x7f; never misses one, and says "some" too often at most. */
+                        if (((x - ones * 0x20) & ~x & tops) || ((del - ones) & ~del & tops))
+                                break;
+                }
+                size_t stop = MIN(i + sizeof(uint64_t), n);
+                while (i < stop && http_is(p[i], HTTP_C_VALUE))
+                        i++;
+                if (i < stop || i == n)
+                        return i;
+        }
+}
+
 /* Compares tokens without regard to case; of the bytes of tokens, only letters differ in this one bit and are both
  * written in names here. */
 static inline bool http_same(const char *p, const char *name, size_t n) {
-        for (size_t i = 0; i < n; i++)
+        size_t i = 0;
+
+        for (uint64_t a, b; n - i >= sizeof(a); i += sizeof(a)) {
+                memcpy(&a, p + i, sizeof(a));
+                memcpy(&b, name + i, sizeof(b));
+                if ((a ^ b) & ~0x2020202020202020u)
+                        return false;
+        }
+        for (; i < n; i++)
                 if ((p[i] | 0x20) != (name[i] | 0x20))
                         return false;
         return true;

@@ -1,6 +1,6 @@
-/* Writes heads from parts: nothing of a line that came is copied, names are spelt in one way, and what frames the message
- * is said by the caller. What was written is read once more with our own reader before it is handed over, so that nothing
- * leaves that could be read otherwise. */
+/* Writes heads from parts: nothing of a line that came is copied, names are spelt in one way, and what frames the
+ * message is said by the caller. What was written is read once more with our own reader before it is handed over, so
+ * that nothing leaves that could be read otherwise. */
 #include "proto/http1-internal.h"
 
 struct pen {
@@ -137,7 +137,8 @@ static bool same_text(const struct http_head *h, struct http_span s, struct http
 /* Reads it back. */
 static int finish(struct pen *w, const struct http1_out *o, bool response, enum http_refusal *ret_refused) {
         struct http_head h;
-        struct http1_reader r = {.response = response, .method = o->request_method, .websocket = response && o->websocket};
+        struct http1_reader r = {
+                .response = response, .method = o->request_method, .websocket = response && o->websocket};
 
         if (w->full && !w->refused)
                 return -ENOBUFS;

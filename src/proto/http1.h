@@ -1,9 +1,10 @@
-/* HTTP messages, read strictly and written anew (RFC 9110, RFC 9112). Pure: no I/O, no allocation, every size bounded by a
- * limit named here; what it is given is hostile.
+/* HTTP messages, read strictly and written anew (RFC 9110, RFC 9112). Pure: no I/O, no allocation, every size bounded
+ * by a limit named here; what it is given is hostile.
  *
- * Strict means: whatever two readers could understand differently is refused, with a reason, rather than repaired. Lines
- * end with CRLF and nothing else, no field is folded, a length is said once and in one way. What is accepted is kept as
- * offsets into the caller's buffer; what leaves is written from these parts (http1_write_*), never copied as a line.
+ * Strict means: whatever two readers could understand differently is refused, with a reason, rather than repaired.
+ * Lines end with CRLF and nothing else, no field is folded, a length is said once and in one way. What is accepted is
+ * kept as offsets into the caller's buffer; what leaves is written from these parts (http1_write_*), never copied as a
+ * line.
  *
  * struct http_head is the same for HTTP/1 and for HTTP/2 (svc/h2.h fills it from its streams).
  *
@@ -282,9 +283,9 @@ void http1_response_begin(struct http1_reader *r, const struct http_head *reques
 void http1_response_next(struct http1_reader *r);
 
 /* buf[0..n) is all that came of the message so far; a further call has the same bytes and more (the buffer may have
- * moved), the same head, and looks only at what is new. Returns 0 while the head is not complete, its length once it is,
- * -EBADMSG where it is refused (r->refused; whatever the pieces, the same), -EINVAL after the end. Only once a length was returned is head for
- * others to read. */
+ * moved), the same head, and looks only at what is new. Returns 0 while the head is not complete, its length once it
+ * is, -EBADMSG where it is refused (r->refused; whatever the pieces, the same), -EINVAL after the end. Only once a
+ * length was returned is head for others to read. */
 int http1_read_head(struct http1_reader *r, struct http_head *head, const char *buf, size_t n) _must_check_;
 
 /* --- Bodies --- */
@@ -305,10 +306,11 @@ struct http1_body {
 
 /* A tunnel (and a CONNECT request) has no body: what follows is not read here. */
 void http1_body_begin(struct http1_body *b, const struct http_head *head);
-/* Reads from buf: *slice is the part of it that is content (may be empty), *used what was consumed, framing included: at
- * least 1 where n > 0 and the body is not at its end. Returns 1 when the body is at its end: the bytes from *used on belong
- * to the next message, and were not looked at. 0: call again with the bytes from *used on. -EBADMSG: refused. */
-int http1_body_read(struct http1_body *b, const char *buf, size_t n, struct http_text *slice, size_t *used) _must_check_;
+/* Reads from buf: *slice is the part of it that is content (may be empty), *used what was consumed, framing included:
+ * at least 1 where n > 0 and the body is not at its end. Returns 1 when the body is at its end: the bytes from *used on
+ * belong to the next message, and were not looked at. 0: call again with the bytes from *used on. -EBADMSG: refused. */
+int http1_body_read(
+        struct http1_body *b, const char *buf, size_t n, struct http_text *slice, size_t *used) _must_check_;
 /* The peer has closed. 0: the body was at its end, or ends so; -EBADMSG: it was cut (HTTP_TRUNCATED). */
 int http1_body_eof(struct http1_body *b) _must_check_;
 
@@ -331,7 +333,8 @@ struct http1_out {
         uint16_t status;
         enum http_method request_method; /* that it answers */
         /* Both */
-        enum http_framing framing; /* HTTP_NO_BODY, HTTP_LENGTH, HTTP_CHUNKED; a response also HTTP_CLOSE, HTTP_TUNNEL */
+        enum http_framing
+                framing; /* HTTP_NO_BODY, HTTP_LENGTH, HTTP_CHUNKED; a response also HTTP_CLOSE, HTTP_TUNNEL */
         uint64_t length;           /* HTTP_LENGTH; with HTTP_NO_BODY and say_length: to HEAD, and of a 304 */
         bool say_length;
         bool websocket;            /* asks, or with 101 grants */
@@ -343,10 +346,11 @@ struct http1_out {
         size_t n_more;
 };
 
-/* Writes the head, HTTP/1.1 always. Returns its length. -ENOBUFS: it does not fit into size bytes; -EBADMSG: what would be
- * written is nothing that http1_read_head accepts and reads the same (*ret_refused says why; may be NULL). */
+/* Writes the head, HTTP/1.1 always. Returns its length. -ENOBUFS: it does not fit into size bytes; -EBADMSG: what would
+ * be written is nothing that http1_read_head accepts and reads the same (*ret_refused says why; may be NULL). */
 int http1_write_request(const struct http1_out *o, char *buf, size_t size, enum http_refusal *ret_refused) _must_check_;
-int http1_write_response(const struct http1_out *o, char *buf, size_t size, enum http_refusal *ret_refused) _must_check_;
+int http1_write_response(
+        const struct http1_out *o, char *buf, size_t size, enum http_refusal *ret_refused) _must_check_;
 
 /* A chunk is: its head, n bytes of content, HTTP1_CHUNK_TAIL. n is not 0. Returns the head's length. */
 #define HTTP1_CHUNK_HEAD_MAX 18u
@@ -357,8 +361,8 @@ size_t http1_chunk_head(char dst[HTTP1_CHUNK_HEAD_MAX], uint64_t n);
 /* --- For svc/h2, which fills a head from its own fields --- */
 
 void http_head_clear(struct http_head *h);
-/* Takes a field that stands at these offsets of h->base; names are compared without regard to case. Checks name and value
- * (HTTP_BAD_NAME, HTTP_BAD_VALUE, HTTP_LOOKALIKE, HTTP_FIELDS_MANY ...). */
+/* Takes a field that stands at these offsets of h->base; names are compared without regard to case. Checks name and
+ * value (HTTP_BAD_NAME, HTTP_BAD_VALUE, HTTP_LOOKALIKE, HTTP_FIELDS_MANY ...). */
 enum http_refusal http_head_add(struct http_head *h, struct http_span name, struct http_span value);
 /* Method, target and form of a request, from their texts in h->base. */
 enum http_refusal http_head_method(struct http_head *h, struct http_span method);

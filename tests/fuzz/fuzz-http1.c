@@ -1,5 +1,5 @@
-/* HTTP/1: in whatever pieces the bytes come, they are read the same; what was accepted can be written anew, and is then read
- * as the same message again. */
+/* HTTP/1: in whatever pieces the bytes come, they are read the same; what was accepted can be written anew, and is then
+ * read as the same message again. */
 #include <stdio.h>
 
 #include "http1-stream.h"
@@ -52,7 +52,8 @@ static void rewrite(const struct http_head *h, const struct http_head *request) 
         int n = h->response ? http1_write_response(&o, buf, size, &why) : http1_write_request(&o, buf, size, &why);
         if (n < 0) { /* just what may have become longer than what came */
                 must(why == HTTP_HEAD_LONG || why == HTTP_LINE_LONG || why == HTTP_FIELDS_MANY || n == -ENOBUFS);
-                must(h->head_bytes > HTTP_HEAD_MAX - 400 || h->n_fields > HTTP_FIELDS_MAX - 3 || h->head_bytes > HTTP_LINE_MAX);
+                must(h->head_bytes > HTTP_HEAD_MAX - 400 || h->n_fields > HTTP_FIELDS_MAX - 3 ||
+                        h->head_bytes > HTTP_LINE_MAX);
                 goto out;
         }
         if (h->response)
@@ -64,8 +65,9 @@ static void rewrite(const struct http_head *h, const struct http_head *request) 
         must(again.framing != HTTP_LENGTH || again.length == h->length);
         must(again.expect_continue == h->expect_continue);
         must(again.keep_alive == h->keep_alive);
-        must(!http_find(&again, HTTP_F_KEEP_ALIVE) && !http_find(&again, HTTP_F_TE) && !http_find(&again, HTTP_F_TRAILER) &&
-             !http_find(&again, HTTP_F_PROXY_CONNECTION) && !http_find(&again, HTTP_F_PROXY_AUTHORIZATION));
+        must(!http_find(&again, HTTP_F_KEEP_ALIVE) && !http_find(&again, HTTP_F_TE) &&
+                !http_find(&again, HTTP_F_TRAILER) && !http_find(&again, HTTP_F_PROXY_CONNECTION) &&
+                !http_find(&again, HTTP_F_PROXY_AUTHORIZATION));
         struct strbuf a = {}, b = {};
         all_fields(&a, h);
         all_fields(&b, &again);
@@ -96,7 +98,8 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
         stream_read(&whole, (char)data[0], (const char *)data + 1, size - 1, 0, rewrite);
         for (unsigned seed = 1; seed < 4; seed++) {
                 struct stream pieces = {};
-                stream_read(&pieces, (char)data[0], (const char *)data + 1, size - 1, seed * 7919u + (unsigned)size, NULL);
+                stream_read(
+                        &pieces, (char)data[0], (const char *)data + 1, size - 1, seed * 7919u + (unsigned)size, NULL);
                 must(pieces.n == whole.n && pieces.error == whole.error && pieces.switched == whole.switched);
                 for (size_t i = 0; i < whole.n; i++) {
                         struct stream_message *a = &whole.m[i], *b = &pieces.m[i];

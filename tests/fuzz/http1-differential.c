@@ -1,10 +1,10 @@
-/* Compares our HTTP/1 reader with http-parser and llhttp. The law: what ours accepts, both accept, with the same reading:
- * method, target, version, fields, content and end of every message; so what any two of them read differently, ours
- * refuses. Built by tests/integration/http1-differential, which fetches the two; with clang's -fsanitize=fuzzer it is a
- * fuzz target (-DFUZZER).
+/* Compares our HTTP/1 reader with http-parser and llhttp. The law: what ours accepts, both accept, with the same
+ * reading: method, target, version, fields, content and end of every message; so what any two of them read differently,
+ * ours refuses. Built by tests/integration/http1-differential, which fetches the two; with clang's -fsanitize=fuzzer it
+ * is a fuzz target (-DFUZZER).
  *
- *     http1-differential CORPUS N SEED [FILE]     each file of the folder, then N messages made from them; prints counts.
- *                                                 FILE gets what ours accepted and how it read it, for http1-node.js */
+ *     http1-differential CORPUS N SEED [FILE]     each file of the folder, then N messages made from them; prints
+ * counts. FILE gets what ours accepted and how it read it, for http1-node.js */
 #include <dirent.h>
 #include <stdio.h>
 
@@ -113,7 +113,8 @@ static bool put_known_methods(char *data, size_t n, const struct stream *ours) {
                         k++;
                 bool common = false;
                 for (size_t j = 0; j < 9; j++) {
-                        static const char *const ours_too[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"};
+                        static const char *const ours_too[] = {
+                                "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"};
                         common |= strlen(ours_too[j]) == k && memcmp(ours_too[j], data + at, k) == 0;
                 }
                 if (!common) {
@@ -168,10 +169,12 @@ int LLVMFuzzerTestOneInput(const unsigned char *input, size_t size) {
                 show("input", (const char *)input, size);
                 show("our head", ours.m[which].head.data, ours.m[which].head.len);
                 show("our content", ours.m[which].body.data, ours.m[which].body.len);
-                fprintf(stderr, "# ours: complete %d, end %zu, error %s, next %d\n", ours.m[which].complete, ours.m[which].end, ours.error ? ours.error : "none", ours.m[which].keep_alive);
+                fprintf(stderr, "# ours: complete %d, end %zu, error %s, next %d\n", ours.m[which].complete,
+                        ours.m[which].end, ours.error ? ours.error : "none", ours.m[which].keep_alive);
                 show("its head", other->m[which].head.data, other->m[which].head.len);
                 show("its content", other->m[which].body.data, other->m[which].body.len);
-                fprintf(stderr, "# its: complete %d, end %zu, error %s, next %d\n", other->m[which].complete, other->m[which].end, other->error ? other->error : "none", other->m[which].keep_alive);
+                fprintf(stderr, "# its: complete %d, end %zu, error %s, next %d\n", other->m[which].complete,
+                        other->m[which].end, other->error ? other->error : "none", other->m[which].keep_alive);
                 abort();
         }
         if (accepted)
@@ -186,15 +189,16 @@ int LLVMFuzzerTestOneInput(const unsigned char *input, size_t size) {
                                 fprintf(stderr, "strict: %s\n", ours.error);
                 }
         } else if (!alike(&a, &b)) {
-                /* They may differ in what lies behind the last message that ours reads: after a close or a tunnel, and in
-                 * bytes that are no whole message yet. */
+                /* They may differ in what lies behind the last message that ours reads: after a close or a tunnel, and
+                 * in bytes that are no whole message yet. */
                 const struct stream_message *last = ours.n ? &ours.m[ours.n - 1] : NULL;
                 if (last && last->complete && last->keep_alive && !ours.switched && ours.n < STREAM_MESSAGES &&
                     last->end == n) {
                         fprintf(stderr, "# the others read this differently, ours accepts it\n");
                         show("input", (const char *)input, size);
-                        fprintf(stderr, "# http-parser: %zu, %s, switched %d; llhttp: %zu, %s, switched %d; ours %zu\n", a.n,
-                                a.error ? a.error : "ok", a.switched, b.n, b.error ? b.error : "ok", b.switched, ours.n);
+                        fprintf(stderr, "# http-parser: %zu, %s, switched %d; llhttp: %zu, %s, switched %d; ours %zu\n",
+                                a.n, a.error ? a.error : "ok", a.switched, b.n, b.error ? b.error : "ok", b.switched,
+                                ours.n);
                         abort();
                 }
         }
@@ -221,17 +225,85 @@ static struct {
 static unsigned n_corpus, good[1024], n_good; /* of the good ones ours refuses nothing */
 
 static const char *const words[] = {
-        "\r\n", "\r", "\n", "\r\n\r\n", "\n\n", " ", "\t", ":", ",", ";", "\0", "\x0b", "\x7f", "\x80", "0", "5", "a", "-", "_",
-        "#", "?", "/", "@", "[", "]", "*", "%00", "\"", "=",
-        "Content-Length: 5\r\n", "Content-Length: 0\r\n", "content-length:7\r\n", "Content-Length: 5, 5\r\n", "Content-Length:\r\n",
-        "Transfer-Encoding: chunked\r\n", "Transfer-Encoding: identity\r\n", "Transfer-Encoding:chunked \r\n",
-        "Transfer-Encoding: chunked, chunked\r\n", "Transfer-Encoding\x20: chunked\r\n", "Transfer-Encoding: \x0b" "chunked\r\n",
-        "Connection: close\r\n", "Connection: keep-alive\r\n", "Connection: upgrade\r\n", "Connection: x-a, Upgrade\r\n",
-        "Proxy-Connection: close\r\n", "Upgrade: websocket\r\n", "Upgrade: h2c\r\n", "Keep-Alive: 5\r\n", "Trailer: X\r\n", "TE: trailers\r\n",
-        "Expect: 100-continue\r\n", "Host: b.test\r\n", "Host: a.test:80\r\n", "X: y\r\n", "X:\r\n", "X: a\r\n b\r\n", " folded\r\n",
-        "0\r\n\r\n", "5\r\nhello\r\n", "5;x=y\r\nhello\r\n", "0\r\nX: y\r\n\r\n", "a\r\n0123456789\r\n", "fffffffffffffffe\r\n",
-        "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n", "GET / HTTP/1.0\r\n\r\n", "HTTP/1.1", "HTTP/1.0", "HTTP/2.0", "HTTP/1.1 200 OK\r\n",
-        "HTTP/1.1 100 Continue\r\n\r\n", "204", "304", "101", "http://a.test", "CONNECT a.test:443 ", "OPTIONS * ", "HEAD ", "POST ",
+        "\r\n",
+        "\r",
+        "\n",
+        "\r\n\r\n",
+        "\n\n",
+        " ",
+        "\t",
+        ":",
+        ",",
+        ";",
+        "\0",
+        "\x0b",
+        "\x7f",
+        "\x80",
+        "0",
+        "5",
+        "a",
+        "-",
+        "_",
+        "#",
+        "?",
+        "/",
+        "@",
+        "[",
+        "]",
+        "*",
+        "%00",
+        "\"",
+        "=",
+        "Content-Length: 5\r\n",
+        "Content-Length: 0\r\n",
+        "content-length:7\r\n",
+        "Content-Length: 5, 5\r\n",
+        "Content-Length:\r\n",
+        "Transfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: identity\r\n",
+        "Transfer-Encoding:chunked \r\n",
+        "Transfer-Encoding: chunked, chunked\r\n",
+        "Transfer-Encoding\x20: chunked\r\n",
+        "Transfer-Encoding: \x0b"
+        "chunked\r\n",
+        "Connection: close\r\n",
+        "Connection: keep-alive\r\n",
+        "Connection: upgrade\r\n",
+        "Connection: x-a, Upgrade\r\n",
+        "Proxy-Connection: close\r\n",
+        "Upgrade: websocket\r\n",
+        "Upgrade: h2c\r\n",
+        "Keep-Alive: 5\r\n",
+        "Trailer: X\r\n",
+        "TE: trailers\r\n",
+        "Expect: 100-continue\r\n",
+        "Host: b.test\r\n",
+        "Host: a.test:80\r\n",
+        "X: y\r\n",
+        "X:\r\n",
+        "X: a\r\n b\r\n",
+        " folded\r\n",
+        "0\r\n\r\n",
+        "5\r\nhello\r\n",
+        "5;x=y\r\nhello\r\n",
+        "0\r\nX: y\r\n\r\n",
+        "a\r\n0123456789\r\n",
+        "fffffffffffffffe\r\n",
+        "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n",
+        "GET / HTTP/1.0\r\n\r\n",
+        "HTTP/1.1",
+        "HTTP/1.0",
+        "HTTP/2.0",
+        "HTTP/1.1 200 OK\r\n",
+        "HTTP/1.1 100 Continue\r\n\r\n",
+        "204",
+        "304",
+        "101",
+        "http://a.test",
+        "CONNECT a.test:443 ",
+        "OPTIONS * ",
+        "HEAD ",
+        "POST ",
 };
 
 /* From one input, or the beginning of one and the end of another, with a few changes. */
@@ -337,9 +409,11 @@ int main(int argc, char **argv) {
                 size_t k = make(out, sizeof(out));
                 LLVMFuzzerTestOneInput((const unsigned char *)out, k);
         }
-        printf("inputs %lu messages-accepted %lu inputs-refused %lu refused-and-they-differ %lu refused-and-they-agree %lu "
-               "skipped %lu\n", count.inputs, count.messages, count.refused, count.differ_and_refused,
-               count.both_read_alike_and_refused, count.skipped);
+        printf("inputs %lu messages-accepted %lu inputs-refused %lu refused-and-they-differ %lu refused-and-they-agree "
+               "%lu "
+               "skipped %lu\n",
+                count.inputs, count.messages, count.refused, count.differ_and_refused,
+                count.both_read_alike_and_refused, count.skipped);
         for (unsigned i = 0; i < n_corpus; i++)
                 free(corpus[i].p);
         must(!accepted || fclose(accepted) == 0);

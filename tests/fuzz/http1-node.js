@@ -1,6 +1,6 @@
 // Reads what http1-differential wrote (inputs that our HTTP/1 reader accepts, with its reading) with the reader inside
-// node, a later llhttp than Debian's, and says where that reads something else. Node has it for its own use only; where a
-// release hides it, this says so with status 3.
+// node, a later llhttp than Debian's, and says where that reads something else. Node has it for its own use only;
+// where a release hides it, this says so with status 3.
 //
 //     node http1-node.js FILE
 'use strict';
@@ -101,17 +101,19 @@ while (at < all.length) {
     messages++;
     const [head, body, complete] = ours[i];
     const t = theirs.found[i];
-    const why = !t ? 'no head there' : t.head !== head ? 'the head' : t.complete !== complete ? 'whether it is complete' :
-      !Buffer.concat(t.body).equals(body) ? 'the content' : null;
+    const why = !t ? 'no head there' : t.head !== head ? 'the head' :
+      t.complete !== complete ? 'whether it is complete' : !Buffer.concat(t.body).equals(body) ? 'the content' : null;
     if (!why) continue;
     if (wrong++ < 5) {
       console.log(`node reads message ${i} differently: ${why} (${theirs.error})`);
       console.log(`  input: ${JSON.stringify(mode + data.toString('latin1'))}`);
-      console.log(`  ours: ${JSON.stringify(head)} ${JSON.stringify(body.toString('latin1'))} ${complete}`);
-      if (t) console.log(`  its: ${JSON.stringify(t.head)} ${JSON.stringify(Buffer.concat(t.body).toString('latin1'))} ${t.complete}`);
+      const show = (h, b, c) => `${JSON.stringify(h)} ${JSON.stringify(b.toString('latin1'))} ${c}`;
+      console.log(`  ours: ${show(head, body, complete)}`);
+      if (t) console.log(`  its: ${show(t.head, Buffer.concat(t.body), t.complete)}`);
     }
     break;
   }
 }
-console.log(`llhttp ${process.versions.llhttp} of node ${process.version}: ${inputs} inputs, ${messages} messages, ${wrong} read differently`);
+console.log(`llhttp ${process.versions.llhttp} of node ${process.version}: ${inputs} inputs, ${messages} messages, ` +
+  `${wrong} read differently`);
 process.exit(wrong || messages === 0 ? 1 : 0);

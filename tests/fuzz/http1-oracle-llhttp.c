@@ -67,7 +67,8 @@ void oracle_llhttp(struct stream *s, char mode, const char *data, size_t n) {
         for (;;) {
                 r.paused = false;
                 bool end = at == n;
-                /* Stopped at the end of a message, it does not know yet that the end of the connection is safe there. */
+                /* Stopped at the end of a message, it does not know yet that the end of the connection is safe there.
+                 */
                 if (end && s->n > 0 && s->m[s->n - 1].complete && s->m[s->n - 1].end == n)
                         break;
                 llhttp_errno_t e = end ? llhttp_finish(&p) : llhttp_execute(&p, data + at, n - at);

@@ -22,7 +22,8 @@ static void recorder_clear(struct recorder *r) {
 }
 static void recorder_flush(struct recorder *r) {
         if (r->in_value || r->name.len > 0)
-                stream_field(&r->fields, r->name.data ? r->name.data : "", r->name.len, r->value.data ? r->value.data : "", r->value.len);
+                stream_field(&r->fields, r->name.data ? r->name.data : "", r->name.len,
+                        r->value.data ? r->value.data : "", r->value.len);
         strbuf_clear(&r->name);
         strbuf_clear(&r->value);
         r->in_value = false;
@@ -43,7 +44,8 @@ static void recorder_value(struct recorder *r, const char *p, size_t n) {
 }
 static bool recorder_asks_websocket(const struct recorder *r) {
         static const char line[] = "\nupgrade=websocket\n";
-        return r->fields.data && (strcasestr(r->fields.data, line) || strncasecmp(r->fields.data, line + 1, strlen(line + 1)) == 0);
+        return r->fields.data &&
+               (strcasestr(r->fields.data, line) || strncasecmp(r->fields.data, line + 1, strlen(line + 1)) == 0);
 }
 /* The head is complete: status 0 is a request. */
 static void recorder_head(struct recorder *r, const char *method, unsigned status, unsigned minor) {
@@ -61,7 +63,7 @@ static void recorder_head(struct recorder *r, const char *method, unsigned statu
         }
         strbuf_add(&r->m->head, r->fields.data ? r->fields.data : "", r->fields.len);
 }
-/* What their users tell both: whether the answer has a body. 0: as the fields say; 1: none; 2: what follows is no HTTP. */
+/* What their users tell both of a body. 0: as the fields say; 1: none; 2: what follows is no HTTP. */
 static int recorder_body(const struct recorder *r, unsigned status) {
         if (status == 0 || status < 200)
                 return 0;

@@ -1,5 +1,5 @@
-/* A stream of HTTP/1 messages, read by our reader. The first byte of an input says what it is: 'Q' requests; responses to
- * one request each: 'R' GET, 'H' HEAD, 'C' CONNECT, 'W' a GET that asks for a WebSocket. */
+/* A stream of HTTP/1 messages, read by our reader. The first byte of an input says what it is: 'Q' requests; responses
+ * to one request each: 'R' GET, 'H' HEAD, 'C' CONNECT, 'W' a GET that asks for a WebSocket. */
 #pragma once
 
 #include "http1-oracle.h"
@@ -36,8 +36,8 @@ static inline size_t stream_piece(unsigned *seed, size_t left) {
         return MIN(k, left);
 }
 
-/* seed 0: in one piece. Every piece stands in memory of just its size, so that a look behind it is noticed. each: called
- * with every head that is accepted. */
+/* seed 0: in one piece. Every piece stands in memory of just its size, so that a look behind it is noticed. each:
+ * called with every head that is accepted. */
 static inline void stream_read(struct stream *s, char mode, const char *data, size_t n, unsigned seed,
                                void (*each)(const struct http_head *head, const struct http_head *request)) {
         struct http_head request, head;
