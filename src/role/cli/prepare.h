@@ -19,17 +19,7 @@ struct run_root {
         const struct strlist *trees; /* in pairs: a directory of Belljar's own, shown read-only, and its place inside */
 };
 
-/* What a run has for its root where Belljar itself says what runs there (image build): no image, but files of its own and the
- * host's programs. */
-struct run_root {
-        const char *name;          /* shown in place of an image's */
-        struct view_file *files;   /* taken over by the plan's facts */
-        size_t n_files;
-        const struct strlist *trees; /* "HOST\0INSIDE" would need two lists: pairs of a directory of Belljar's own and its place inside */
-};
-
 struct run_options {
-        struct run_root *root;     /* NULL: none */
         struct run_root *root;     /* NULL: none */
         struct policy *policy;
         const char *policy_file;
@@ -71,9 +61,6 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
 int prepare_image_open(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
 int prepare_image_command(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
 int prepare_image_facts(struct prepared *x, struct error *e) _must_check_;
-/* The same for a run_root (prepare-root.c). */
-int prepare_root_open(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
-int prepare_root_facts(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
 /* The network's rules, compiled (prepare-network.c); and what they reach, by which a tier is chosen. */
 int prepare_network(const struct policy *policy, struct plan *plan, struct error *e) _must_check_;
 enum risk_reach prepare_reach(const struct network *n);
