@@ -25,7 +25,7 @@ def relays(path):
 
 
 def presets(paths):
-    print('#include "model/network-preset.h"\n\nconst struct network_preset network_presets[] = {')
+    print('#include <stddef.h>\n\n#include "model/network-preset.h"\n\nconst struct network_preset network_presets[] = {')
     for p in sorted(paths):
         name = os.path.basename(p).removesuffix(".yaml")
         print(f'        {{"{name}",\n{quoted(open(p, encoding="utf-8").read())}}},')

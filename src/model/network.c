@@ -67,7 +67,7 @@ bool network_range_within(const struct address_range *inner, const struct addres
         return inner->bits >= outer->bits && address_range_has(outer, &first);
 }
 
-static char *range_text(const struct address_range *r) {
+char *network_range_text(const struct address_range *r) {
         char text[ADDRESS_TEXT_MAX];
         struct request_address a;
 
@@ -91,7 +91,7 @@ int network_range_parse(const char *text, struct address_range *ret, struct erro
                 error_set(e, EINVAL, "\"%s\" is not an address or a range of addresses", brief(b, text));
                 return error_fix(e, "write it like 10.0.0.0/8, 192.0.2.1 or 2001:db8::/32");
         }
-        _cleanup_free_ char *proper = range_text(&r);
+        _cleanup_free_ char *proper = network_range_text(&r);
         error_set(e, EINVAL, "\"%s\" does not begin where a range of that size does", brief(b, text));
         return error_fix(e, "write %s", proper ?: "its first address");
 }
@@ -110,7 +110,7 @@ char *network_host_text(const struct network_rule *r) {
 }
 
 static int keep_range(struct network_rule *r, const struct address_range *range, struct error *e) {
-        char *text = range_text(range);
+        char *text = network_range_text(range);
 
         if (!text)
                 return out_of_memory(e);

@@ -137,6 +137,8 @@ size_t network_add_budget(struct network *n, const struct network_budget *b);
 
 /* True when every address of `inner` is within `outer`. */
 bool network_range_within(const struct address_range *inner, const struct address_range *outer);
+/* As network_range_parse reads it. NULL: no memory. */
+char *network_range_text(const struct address_range *r);
 /* The host as it is written: "*.example.com". */
 char *network_host_text(const struct network_rule *r);
 

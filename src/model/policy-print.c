@@ -1,6 +1,7 @@
 /* Printing a policy, see policy-print.h. */
 #include <stdio.h>
 
+#include "model/network-print.h"
 #include "model/policy-print.h"
 #include "model/policy-table.h"
 #include "proto/json.h"
@@ -96,6 +97,7 @@ char *policy_text(const struct policy *p) {
                 if (policy_limit_of(p, &policy_keys[i]))
                         limit(&b, &policy_keys[i], policy_limit_of(p, &policy_keys[i]));
         words(&b, "without", &p->without);
+        network_text(&b, &p->network);
         return strbuf_take(&b);
 }
 
@@ -150,5 +152,6 @@ void policy_json(struct json *j, const char *key, const struct policy *p) {
         }
         json_end(j, '}');
         json_list(j, "without", &p->without);
+        network_json(j, &p->network);
         json_end(j, '}');
 }

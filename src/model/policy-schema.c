@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/image-name.h"
+#include "model/network-preset.h"
 #include "model/policy-table.h"
 
 /* What parse_size and parse_duration take (base/str.h). */
@@ -23,6 +24,11 @@
 #define NOT_INSIDE "(?!/(proc|sys|dev)(/|:|$))(?![^:]*/\\.\\.?(/|:|$))"
 #define INSIDE_PATTERN "^" NOT_INSIDE "(/[^/]+)+$"
 #define VOLUME_PATTERN "^(~(/[^:]*)?|[^~:][^:]*):" NOT_INSIDE "(/[^/:]+)+(:(ro|rw))?$"
+/* Coarse: network_set_host and canonical_host have the last word. */
+#define HOST_PATTERN "^(\\*\\*|((\\*\\*?\\.)?[A-Za-z0-9_.-]+)|[0-9A-Fa-f:.]+(/[0-9]{1,3})?|\\[[0-9A-Fa-f:.]+\\])$"
+#define PORT_PATTERN "^[1-9][0-9]{0,4}(-[1-9][0-9]{0,4})?$"
+#define PLACE_PATTERN "^(\\*\\*|[A-Za-z0-9_.*-]+|[0-9A-Fa-f:.]+(/[0-9]{1,3})?|\\[[0-9A-Fa-f:.]+\\])(:[1-9][0-9]{0,4}(-[1-9][0-9]{0,4})?)?$"
+#define SECRET_PATTERN "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$"
 #define CONTROL_PATTERN "^[a-z0-9-]+$"
 
 /* json_pack takes ownership of "o" also on failure, and gives NULL for it: one look at the end is enough. */
@@ -54,6 +60,52 @@ static json_t *choice(const struct policy_key *k) {
 }
 
 static json_t *section(const struct policy_key *parent);
+
+static json_t *names(const char *const *list) {
+        json_t *a = json_array();
+        for (size_t i = 0; a && list[i]; i++)
+                if (json_array_append_new(a, json_string(list[i])) < 0)
+                        return json_decref(a), NULL;
+        return json_pack("{s:o}", "enum", a);
+}
+
+static json_t *text(const char *pattern, int max) {
+        return json_pack("{s:s, s:i, s:s}", "type", "string", "maxLength", max, "pattern", pattern);
+}
+
+/* One text or more. */
+static json_t *some(json_t *items, int max) {
+        return json_pack("{s:s, s:i, s:i, s:o}", "type", "array", "minItems", 1, "maxItems", max, "items", items);
+}
+
+static json_t *port(void) { return number_or_text("integer", number(1, 1), number(65535, 1), PORT_PATTERN); }
+
+/* A list of texts of a rule, by its key. */
+static json_t *texts(const struct policy_key *k) {
+        if (streq(k->name, "network.methods"))
+                return some(text("^([A-Z0-9_-]{1,32}|\\*)$", 32), NETWORK_METHODS_MAX);
+        if (streq(k->name, "network.paths"))
+                return some(text("^/[^?#\\\\]*$", NETWORK_PATH_BYTES), NETWORK_PATHS_MAX);
+        return some(text("^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$", 64), NETWORK_RANGES_MAX);
+}
+
+static json_t *query(void) {
+        json_t *keys = json_pack("{s:s, s:i, s:{s:[s,s], s:i}}", "type", "array", "maxItems", (int)NETWORK_QUERY_MAX, "items",
+                                 "type", "string", "number", "maxLength", (int)NETWORK_QUERY_BYTES);
+        json_t *map = json_pack("{s:s, s:i, s:{s:[s,s,s,s], s:i}}", "type", "object", "maxProperties", (int)NETWORK_QUERY_MAX,
+                                "additionalProperties", "type", "string", "number", "boolean", "null", "maxLength",
+                                (int)NETWORK_QUERY_BYTES);
+        return json_pack("{s:[o, o]}", "anyOf", keys, map);
+}
+
+/* A rule has a host of its own or that of a preset. */
+static json_t *rules(const struct policy_key *k) {
+        json_t *rule = section(k);
+
+        if (rule && json_object_set_new(rule, "oneOf", json_pack("[{s:[s]}, {s:[s]}]", "required", "host", "required", "use")) < 0)
+                return json_decref(rule), NULL;
+        return json_pack("{s:s, s:i, s:{s:[o]}}", "type", "array", "maxItems", (int)NETWORK_RULES_MAX, "items", "anyOf", rule);
+}
 
 static json_t *workspace(const struct policy_key *k) {
         json_t *s = section(k);
@@ -110,6 +162,43 @@ static json_t *value(const struct policy_key *k) {
                 return number_or_text("integer", number(k->min, 1), number(k->max, 1), "^[1-9][0-9]*$");
         case KEY_DURATION:
                 return number_or_text("number", number(k->min, 1000), number(k->max, 1000), DURATION_PATTERN);
+        case KEY_NETWORK:
+                return rules(k);
+        case KEY_HOST:
+                return text(HOST_PATTERN, 300);
+        case KEY_PORT: {
+                json_t *one = port();
+                return json_pack("{s:[O, o]}", "anyOf", one, some(one, NETWORK_PORTS_MAX));
+        }
+        case KEY_PROTOCOL:
+                return names(network_protocol_names);
+        case KEY_TEXTS:
+                return texts(k);
+        case KEY_SHAPES:
+                return some(names(network_shape_names), 64);
+        case KEY_QUERY:
+                return query();
+        case KEY_SECRET:
+                return text(SECRET_PATTERN, NETWORK_NAME_MAX);
+        case KEY_PRESET: {
+                json_t *a = json_array();
+                for (const struct network_preset *p = network_presets; p->name; p++)
+                        if (json_array_append_new(a, json_string(p->name)) < 0)
+                                return json_decref(a), NULL;
+                return json_pack("{s:o}", "enum", a);
+        }
+        case KEY_PARAMETER:
+                return text(streq(k->name, "network.repo") ? "^[A-Za-z0-9_-][A-Za-z0-9_.-]*/[A-Za-z0-9_-][A-Za-z0-9_.-]*$"
+                                                           : "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$",
+                            POLICY_PARAMETER_MAX);
+        case KEY_BOOL:
+                return json_pack("{s:s}", "type", "boolean");
+        case KEY_BYTES:
+                return number_or_text("integer", number(k->min, 1), number(k->max, 1), SIZE_PATTERN);
+        case KEY_NUMBER:
+                return number_or_text("integer", number(k->min, 1), number(k->max, 1), "^[1-9][0-9]*$");
+        case KEY_PLACES:
+                return list(text(PLACE_PATTERN, 320));
         case KEY_LATER:
                 return json_pack("{s:{}}", "not");
         }

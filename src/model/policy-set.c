@@ -11,6 +11,8 @@ struct policy *policy_new(void) {
         struct policy *p = calloc(1, sizeof(*p));
         if (p) {
                 p->min_tier = TIER_PROCESS;
+                p->network.run = NETWORK_NO_BUDGET;
+                p->network.has_run = true;
                 p->limits.pids = (struct limit){.value = POLICY_PIDS_DEFAULT, .origin = LIMIT_DEFAULT};
         }
         return p;
@@ -165,6 +167,7 @@ static int parse_cpu(const char *s, uint64_t *ret) {
 static const char *format_value(char *dst, size_t size, const struct policy_key *k, uint64_t v) {
         switch (k->type) {
         case KEY_SIZE:
+        case KEY_BYTES:
                 return format_size(dst, size, v);
         case KEY_DURATION:
                 if (v >= 86400000 && v % 86400000 == 0)
@@ -184,14 +187,15 @@ static const char *format_value(char *dst, size_t size, const struct policy_key 
         }
 }
 
-static int set_limit(struct policy *p, const struct policy_key *k, const char *text, struct error *e) {
+int policy_parse_amount(const struct policy_key *k, const char *text, uint64_t *ret, struct error *e) {
         static const struct { const char *what, *how; } words_of[] = {
                 [KEY_SIZE] = {"a size", "write it like 2GiB, 512MiB or 4096 (bytes)"},
                 [KEY_CPU] = {"a number of processors", "write it like 2 or 0.5, with at most three decimals"},
                 [KEY_COUNT] = {"a whole number", "write it like 256"},
+                [KEY_BYTES] = {"a size", "write it like 64KiB, 2MiB or 4096 (bytes)"},
+                [KEY_NUMBER] = {"a whole number", "write it like 256"},
                 [KEY_DURATION] = {"a duration", "write it like 30m, 1h30m, 250ms or 90 (seconds)"},
         };
-        struct limit *field = field_of(p, k);
         char brief[POLICY_BRIEF], low[32], high[32];
         uint64_t v = 0;
         int r;
@@ -204,6 +208,7 @@ static int set_limit(struct policy *p, const struct policy_key *k, const char *t
         }
         switch (k->type) {
         case KEY_SIZE:
+        case KEY_BYTES:
                 /* parse_size counts in millionths and so ends at 16 TiB of bare bytes. */
                 r = parse_u64(text, &v);
                 if (r == -EINVAL)
@@ -223,7 +228,7 @@ static int set_limit(struct policy *p, const struct policy_key *k, const char *t
                 error_set(e, EINVAL, "%s: \"%s\" is not %s", k->name, brief, words_of[k->type].what);
                 return error_fix(e, "%s", words_of[k->type].how);
         }
-        if (r == 0 && v == 0) {
+        if (r == 0 && v == 0 && k->min > 0) {
                 error_set(e, ERANGE, "%s: 0 is not a limit", k->name);
                 return k->unset ? error_fix(e, "leave the key out for the default of %s", k->unset)
                                 : error_fix(e, "leave the key out for no limit of your own");
@@ -233,8 +238,18 @@ static int set_limit(struct policy *p, const struct policy_key *k, const char *t
                 return error_fix(e, "write a value from %s to %s", format_value(low, sizeof(low), k, k->min),
                                  format_value(high, sizeof(high), k, k->max));
         }
-        *field = (struct limit){.value = v, .origin = LIMIT_USER};
+        *ret = v;
         return 0;
+}
+
+static int set_limit(struct policy *p, const struct policy_key *k, const char *text, struct error *e) {
+        struct limit *field = field_of(p, k);
+        uint64_t v = 0;
+        int r = policy_parse_amount(k, text, &v, e);
+
+        if (r == 0)
+                *field = (struct limit){.value = v, .origin = LIMIT_USER};
+        return r;
 }
 
 int policy_set_scalar(struct policy *p, const struct policy_key *k, const char *text, struct error *e) {
@@ -260,6 +275,9 @@ int policy_set_scalar(struct policy *p, const struct policy_key *k, const char *
         case KEY_COUNT:
         case KEY_DURATION:
                 return set_limit(p, k, text, e);
+        case KEY_BYTES:
+        case KEY_NUMBER:
+                return policy_parse_amount(k, text, field_of(p, k), e);
         default:
                 return error_set(e, EINVAL, "%s does not take a single value", k->name);
         }

@@ -25,14 +25,28 @@ enum key_type {
         KEY_CPU,      /* struct limit in thousandths of a CPU */
         KEY_COUNT,    /* struct limit */
         KEY_DURATION, /* struct limit in ms */
+        KEY_NETWORK,  /* network: a list of mappings of the keys below it, all of which policy-network.c reads */
+        KEY_HOST,     /* of a rule */
+        KEY_PORT,     /* of a rule: a number, a range, or a list of them */
+        KEY_PROTOCOL, /* of a rule: one of network_protocol_names */
+        KEY_TEXTS,    /* of a rule: a list */
+        KEY_SHAPES,   /* of a rule: a list of network_shape_names */
+        KEY_QUERY,    /* of a rule: a list of keys, or a mapping of keys to patterns */
+        KEY_SECRET,   /* of a rule: the name of one */
+        KEY_PRESET,   /* of a rule: the name of a file in policies/ */
+        KEY_PARAMETER, /* of a preset */
+        KEY_BOOL,     /* of a rule */
+        KEY_BYTES,    /* uint64_t, a size; of a rule, or within struct policy */
+        KEY_NUMBER,   /* likewise, a whole number */
+        KEY_PLACES,   /* quiet: a list of hosts, each with or without a port */
         KEY_LATER,    /* a key of the design that this version does not enforce: refused */
 };
 
 struct policy_key {
         const char *name;           /* from the top, with dots: "limits.memory" */
         enum key_type type;
-        size_t field;               /* offset in struct policy; of a key below KEY_VOLUMES: unused */
-        uint64_t min, max;          /* of a limit */
+        size_t field;               /* offset in struct policy; of a key below KEY_VOLUMES or KEY_NETWORK: unused */
+        uint64_t min, max;          /* of a limit, KEY_BYTES and KEY_NUMBER */
         const char *const *choices; /* NULL-terminated; the first is the default */
         bool required;
         const char *unset;          /* what holds when the key is left out, for the schema and messages; or NULL */
@@ -55,6 +69,7 @@ extern const char *const tier_choices[], *const trust_choices[], *const workspac
 #define POLICY_WORD_BYTES 131072u     /* of one argument with its NUL: MAX_ARG_STRLEN */
 #define POLICY_VOLUMES_MAX 256u
 #define POLICY_PIDS_DEFAULT 4096u
+#define POLICY_PARAMETER_MAX 200u     /* bytes of a preset's parameter */
 
 /* The part after the last dot. */
 const char *policy_key_leaf(const struct policy_key *k);
@@ -70,6 +85,8 @@ const struct policy_key *policy_key_nearest(const struct policy_key *parent, con
 /* The setters, for text that stands for a value of the key's type; error messages begin with the value or the key
  * and carry no position. */
 int policy_set_scalar(struct policy *p, const struct policy_key *k, const char *text, struct error *e) _must_check_;
+/* The number that text stands for: of a limit, KEY_BYTES or KEY_NUMBER, within the key's range. */
+int policy_parse_amount(const struct policy_key *k, const char *text, uint64_t *ret, struct error *e) _must_check_;
 /* One entry of a KEY_PATHS, KEY_GLOBS, KEY_NAMES or KEY_WORDS list. */
 int policy_add_item(struct policy *p, const struct policy_key *k, const char *text, struct error *e) _must_check_;
 /* value NULL: the caller's. */

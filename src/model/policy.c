@@ -5,19 +5,9 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "model/policy-table.h"
-#include "proto/yaml.h"
+#include "model/policy-read.h"
 
-struct context {
-        struct policy *p;
-        const char *name; /* of the file */
-        struct error *e;
-};
-
-/* Puts the place in front of an error that has been set. */
-static int place(struct context *c, unsigned line, unsigned column) {
-        if (!c->e)
-                return -EINVAL;
+static int place(struct policy_reader *c, unsigned line, unsigned column) {
         struct error inner = *c->e;
         /* The name's end tells more than its beginning, and the message must have room. */
         const char *name = c->name;
@@ -29,110 +19,108 @@ static int place(struct context *c, unsigned line, unsigned column) {
         return -c->e->errnum;
 }
 
-static int place_at(struct context *c, const struct yaml_node *n) { return place(c, n->line, n->column); }
+int policy_read_place(struct policy_reader *c, const struct yaml_node *n) { return place(c, n->line, n->column); }
 
-static const char *kind_name(const struct yaml_node *n) {
+const char *policy_read_kind(const struct yaml_node *n) {
         if (yaml_is_null(n))
                 return "nothing";
         return n->kind == YAML_KIND_MAPPING ? "a mapping" : n->kind == YAML_KIND_SEQUENCE ? "a list" : "a single value";
 }
 
-/* A scalar that stands for one value of a table's type. */
-static int check_scalar(struct context *c, const struct policy_key *k, const struct yaml_node *n) {
+int policy_read_scalar(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *n) {
         if (n->kind != YAML_KIND_SCALAR) {
-                error_set(c->e, EINVAL, "%s takes a single value, not %s", k->name, kind_name(n));
-                return place_at(c, n);
+                error_set(c->e, EINVAL, "%s takes a single value, not %s", k->name, policy_read_kind(n));
+                return policy_read_place(c, n);
         }
         if (n->style == YAML_STYLE_PLAIN && n->len == 0) {
                 error_set(c->e, EINVAL, "%s has no value", k->name);
                 error_fix(c->e, "write one, or take the key out");
-                return place_at(c, n);
+                return policy_read_place(c, n);
         }
         if (n->style == YAML_STYLE_BLOCK) {
                 /* It would end with a line break, which no path and no number is meant to have. */
                 error_set(c->e, EINVAL, "%s cannot be a block of lines (| or >)", k->name);
                 error_fix(c->e, "write it on one line");
-                return place_at(c, n);
+                return policy_read_place(c, n);
         }
         return 0;
 }
 
-static int read_scalar(struct context *c, const struct policy_key *k, const struct yaml_node *n) {
-        int r = check_scalar(c, k, n);
+static int read_value_of(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *n) {
+        int r = policy_read_scalar(c, k, n);
         if (r < 0)
                 return r;
         if (k->type == KEY_VERSION && n->style != YAML_STYLE_PLAIN) {
                 error_set(c->e, EINVAL, "version is a number");
                 error_fix(c->e, "write version: 1, without quotes");
-                return place_at(c, n);
+                return policy_read_place(c, n);
         }
         if (policy_set_scalar(c->p, k, n->text, c->e) < 0)
-                return place_at(c, n);
+                return policy_read_place(c, n);
         return 0;
 }
 
-/* "[~/.ssh ~/.aws]" is one entry that names nothing: it must not pass for two. */
-static int check_blank(struct context *c, const struct policy_key *k, const struct yaml_node *n) {
+int policy_read_blank(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *n) {
         char brief[POLICY_BRIEF];
 
         if (n->style != YAML_STYLE_PLAIN || !strpbrk(n->text, " \t"))
                 return 0;
         error_set(c->e, EINVAL, "%s: the entry \"%s\" has a blank in it", k->name, policy_brief(brief, n->text));
         error_fix(c->e, "put it into quotes if it is one, or a comma between two");
-        return place_at(c, n);
+        return policy_read_place(c, n);
 }
 
-static int not_a_list(struct context *c, const struct policy_key *k, const struct yaml_node *n) {
-        error_set(c->e, EINVAL, "%s is a list, not %s", k->name, kind_name(n));
+int policy_read_not_a_list(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *n) {
+        error_set(c->e, EINVAL, "%s is a list, not %s", k->name, policy_read_kind(n));
         if (yaml_is_null(n))
                 error_fix(c->e, "give it entries, or take the key out");
         else if (k->type == KEY_WORDS)
                 error_fix(c->e, "write %s: [\"PROGRAM\", \"ARGUMENT\"]: a line is not split into words", policy_key_leaf(k));
         else
                 error_fix(c->e, "write %s: [...], or an entry a line with a dash in front", policy_key_leaf(k));
-        return place_at(c, n);
+        return policy_read_place(c, n);
 }
 
-static int read_list(struct context *c, const struct policy_key *k, const struct yaml_node *list) {
+static int read_list(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *list) {
         if (list->kind != YAML_KIND_SEQUENCE)
-                return not_a_list(c, k, list);
+                return policy_read_not_a_list(c, k, list);
         for (const struct yaml_node *n = list->first; n; n = n->next) {
-                int r = check_scalar(c, k, n);
-                if (r < 0 || (r = check_blank(c, k, n)) < 0)
+                int r = policy_read_scalar(c, k, n);
+                if (r < 0 || (r = policy_read_blank(c, k, n)) < 0)
                         return r;
                 if (policy_add_item(c->p, k, n->text, c->e) < 0)
-                        return place_at(c, n);
+                        return policy_read_place(c, n);
         }
         if (k->type == KEY_WORDS)
                 c->p->has_entrypoint = true;
         return 0;
 }
 
-static int not_a_mapping(struct context *c, const char *what, const struct yaml_node *n) {
-        error_set(c->e, EINVAL, "%s is a mapping of keys and values, not %s", what, kind_name(n));
+int policy_read_not_a_mapping(struct policy_reader *c, const char *what, const struct yaml_node *n) {
+        error_set(c->e, EINVAL, "%s is a mapping of keys and values, not %s", what, policy_read_kind(n));
         if (yaml_is_null(n))
                 error_fix(c->e, "give it keys, or take it out");
-        return place_at(c, n);
+        return policy_read_place(c, n);
 }
 
-static int read_env(struct context *c, const struct policy_key *k, const struct yaml_node *map) {
+static int read_env(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *map) {
         if (map->kind != YAML_KIND_MAPPING)
-                return not_a_mapping(c, k->name, map);
+                return policy_read_not_a_mapping(c, k->name, map);
         for (const struct yaml_node *key = map->first; key; key = key->next) {
                 const struct yaml_node *v = key->value;
                 char brief[POLICY_BRIEF];
                 if (v->kind != YAML_KIND_SCALAR) {
                         error_set(c->e, EINVAL, "%s: %s takes a single value, not %s", k->name,
-                                  policy_brief(brief, key->text), kind_name(v));
-                        return place_at(c, v);
+                                  policy_brief(brief, key->text), policy_read_kind(v));
+                        return policy_read_place(c, v);
                 }
                 if (policy_set_env(c->p, key->text, yaml_is_null(v) ? NULL : v->text, c->e) < 0)
-                        return place_at(c, key);
+                        return policy_read_place(c, key);
         }
         return 0;
 }
 
-static int unknown_key(struct context *c, const struct policy_key *section, const struct yaml_node *key) {
+int policy_read_unknown(struct policy_reader *c, const struct policy_key *section, const struct yaml_node *key) {
         const struct policy_key *near = policy_key_nearest(section, key->text);
         char brief[POLICY_BRIEF];
 
@@ -148,10 +136,10 @@ static int unknown_key(struct context *c, const struct policy_key *section, cons
                           (int)(strrchr(near->name, '.') - near->name), near->name);
         else if (near)
                 error_fix(c->e, "did you mean %s, which stands at the top?", near->name);
-        return place_at(c, key);
+        return policy_read_place(c, key);
 }
 
-static const struct yaml_node *find(const struct yaml_node *map, const char *name) {
+const struct yaml_node *policy_read_find(const struct yaml_node *map, const char *name) {
         if (map->kind == YAML_KIND_MAPPING)
                 for (const struct yaml_node *key = map->first; key; key = key->next)
                         if (streq(key->text, name))
@@ -160,31 +148,31 @@ static const struct yaml_node *find(const struct yaml_node *map, const char *nam
 }
 
 /* A volume in its long form. */
-static int read_volume(struct context *c, const struct policy_key *volumes, const struct yaml_node *map) {
-        const struct yaml_node *host = find(map, "host"), *inside = find(map, "inside"), *mode = find(map, "mode");
+static int read_volume(struct policy_reader *c, const struct policy_key *volumes, const struct yaml_node *map) {
+        const struct yaml_node *host = policy_read_find(map, "host"), *inside = policy_read_find(map, "inside"), *mode = policy_read_find(map, "mode");
 
         for (const struct yaml_node *key = map->first; key; key = key->next) {
                 const struct policy_key *k = policy_key_find(volumes, key->text);
-                int r = k ? check_scalar(c, k, key->value) : unknown_key(c, volumes, key);
+                int r = k ? policy_read_scalar(c, k, key->value) : policy_read_unknown(c, volumes, key);
                 if (r < 0)
                         return r;
                 if (policy_check_volume(k, key->value->text, c->e) < 0)
-                        return place_at(c, key->value);
+                        return policy_read_place(c, key->value);
         }
         if (!host || !inside) {
                 error_set(c->e, EINVAL, "a volume without the key %s", host ? "inside" : "host");
                 error_fix(c->e, "write {host: PATH, inside: /PATH}, or HOST:INSIDE");
-                return place_at(c, map);
+                return policy_read_place(c, map);
         }
         if (policy_keep_volume(c->p, host->text, inside->text, mode && streq(mode->text, "rw"),
                                (struct policy_place){map->line, map->column}, c->e) < 0)
-                return place_at(c, inside);
+                return policy_read_place(c, inside);
         return 0;
 }
 
-static int read_volumes(struct context *c, const struct policy_key *k, const struct yaml_node *list) {
+static int read_volumes(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *list) {
         if (list->kind != YAML_KIND_SEQUENCE)
-                return not_a_list(c, k, list);
+                return policy_read_not_a_list(c, k, list);
         for (const struct yaml_node *n = list->first; n; n = n->next) {
                 int r;
                 if (n->kind == YAML_KIND_MAPPING) {
@@ -192,18 +180,18 @@ static int read_volumes(struct context *c, const struct policy_key *k, const str
                                 return r;
                         continue;
                 }
-                if ((r = check_scalar(c, k, n)) < 0 || (r = check_blank(c, k, n)) < 0)
+                if ((r = policy_read_scalar(c, k, n)) < 0 || (r = policy_read_blank(c, k, n)) < 0)
                         return r;
                 if (policy_add_volume(c->p, n->text, c->e) < 0)
-                        return place_at(c, n);
+                        return policy_read_place(c, n);
                 c->p->volumes[c->p->n_volumes - 1].place = (struct policy_place){n->line, n->column};
         }
         return 0;
 }
 
-static int read_section(struct context *c, const struct policy_key *section, const struct yaml_node *map);
+static int read_section(struct policy_reader *c, const struct policy_key *section, const struct yaml_node *map);
 
-static int read_value(struct context *c, const struct policy_key *k, const struct yaml_node *key) {
+static int read_value(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *key) {
         switch (k->type) {
         case KEY_SECTION:
                 return read_section(c, k, key->value);
@@ -216,17 +204,21 @@ static int read_value(struct context *c, const struct policy_key *k, const struc
                 return read_list(c, k, key->value);
         case KEY_VOLUMES:
                 return read_volumes(c, k, key->value);
+        case KEY_NETWORK:
+                return policy_read_network(c, k, key->value);
+        case KEY_PLACES:
+                return policy_read_quiet(c, k, key->value);
         case KEY_LATER:
                 error_set(c->e, ENOTSUP, "this version of Belljar does not enforce %s, and so refuses a policy that has it",
                           k->name);
                 error_fix(c->e, "take %s out if the run may go without it", k->name);
-                return place_at(c, key);
+                return policy_read_place(c, key);
         default:
-                return read_scalar(c, k, key->value);
+                return read_value_of(c, k, key->value);
         }
 }
 
-static int read_key(struct context *c, const struct policy_key *k, const struct yaml_node *key) {
+static int read_key(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *key) {
         int r = read_value(c, k, key);
         const struct policy_place at = {key->value->line, key->value->column};
         if (r >= 0 && k->place)
@@ -234,12 +226,12 @@ static int read_key(struct context *c, const struct policy_key *k, const struct 
         return r;
 }
 
-static int read_section(struct context *c, const struct policy_key *section, const struct yaml_node *map) {
+static int read_section(struct policy_reader *c, const struct policy_key *section, const struct yaml_node *map) {
         if (map->kind != YAML_KIND_MAPPING)
-                return not_a_mapping(c, section ? section->name : "a policy", map);
+                return policy_read_not_a_mapping(c, section ? section->name : "a policy", map);
         for (const struct yaml_node *key = map->first; key; key = key->next) {
                 const struct policy_key *k = policy_key_find(section, key->text);
-                int r = k ? read_key(c, k, key) : unknown_key(c, section, key);
+                int r = k ? read_key(c, k, key) : policy_read_unknown(c, section, key);
                 if (r < 0)
                         return r;
         }
@@ -247,19 +239,19 @@ static int read_section(struct context *c, const struct policy_key *section, con
 }
 
 /* The version comes first, wherever it stands: with another one, the other keys may not mean what they mean here. */
-static int read_required(struct context *c, const struct yaml_node *root) {
+static int read_required(struct policy_reader *c, const struct yaml_node *root) {
         for (size_t i = 0; i < n_policy_keys; i++) {
                 const struct policy_key *k = &policy_keys[i];
                 const struct yaml_node *n;
                 if (!k->required || !policy_key_within(k, NULL))
                         continue;
-                n = find(root, k->name);
+                n = policy_read_find(root, k->name);
                 if (!n) {
                         error_set(c->e, EINVAL, "the key %s is missing", k->name);
                         error_fix(c->e, k->type == KEY_VERSION ? "begin the file with version: 1" : "add it");
-                        return place_at(c, root);
+                        return policy_read_place(c, root);
                 }
-                int r = read_scalar(c, k, n);
+                int r = read_value_of(c, k, n);
                 if (r < 0)
                         return r;
         }
@@ -271,7 +263,7 @@ int policy_parse(const char *text, size_t len, const char *name, struct policy *
         _cleanup_yaml_ struct yaml_node *root = NULL;
         struct yaml_error ye = {};
         struct error scratch = {}; /* so that what is below need not ask whether the caller wants one */
-        struct context c = {.p = p, .name = name, .e = e ?: &scratch};
+        struct policy_reader c = {.p = p, .name = name, .e = e ?: &scratch};
 
         if (!p)
                 return error_set(e, ENOMEM, "out of memory");
@@ -284,7 +276,7 @@ int policy_parse(const char *text, size_t len, const char *name, struct policy *
                 return place(&c, ye.line, ye.column);
         }
         if (root->kind != YAML_KIND_MAPPING)
-                return not_a_mapping(&c, "a policy", root);
+                return policy_read_not_a_mapping(&c, "a policy", root);
         r = read_required(&c, root);
         if (r < 0)
                 return r;

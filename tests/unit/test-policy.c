@@ -119,7 +119,7 @@ TEST(unknown_keys) {
 }
 
 TEST(later_keys_are_refused) {
-        static const char *const t[] = {"network", "quiet", "secrets", "tripwires", "checks"};
+        static const char *const t[] = {"secrets", "tripwires", "checks"};
         for (size_t i = 0; i < ELEMENTSOF(t); i++) {
                 char text[64], msg[64];
                 snprintf(text, sizeof(text), "version: 1\n%s: []\n", t[i]);
@@ -585,14 +585,20 @@ TEST(printed) {
         _cleanup_policy_ struct policy *p = accepted(
                 "version: 1\nmin_tier: container\ntrust: own\nimage: debian:12\nuser: 1000:50\nentrypoint: [sh, -c, 'a b']\nworkdir: sub\n"
                 "files: {workspace: {name: my-project}, read: [~/x], hide: [\"a\\nb\"]}\nvolumes: [~/data:/data, b:/b:rw]\n"
-                "env: {TOKEN: hunter2, TERM: }\nlimits: {memory: 2GiB, cpu: 0.5, time: 90}\nwithout: [seccomp]\n");
+                "env: {TOKEN: hunter2, TERM: }\nlimits: {memory: 2GiB, cpu: 0.5, time: 90}\nwithout: [seccomp]\n"
+                "network: [{host: api.example, methods: [GET], query: {a: , b: x*}, budget: {up: 1MiB}}, {use: git-fetch, repo: a/b}]\n"
+                "quiet: [x.example]\nbudget: {requests: 9}\n");
         _cleanup_free_ char *text = policy_text(p);
         check_streq(text,
                     "tier       auto, at least container\ntrust      own\nimage      debian:12\nuser       1000:50\n"
                     "entrypoint sh, -c, \"a b\"\nworkdir    sub\nworkspace  my-project, kept by Belljar (rw) at /workspace\nread       ~/x\n"
                     "hide       \"a\\x0ab\"\nvolume     ~/data at /data (ro)\nvolume     b at /b (rw)\nenv        TOKEN\n"
                     "env        TERM, the caller's\nmemory     2 GiB\ncpu        0.5\npids       4096 (default)\ntime       1m 30s\n"
-                    "without    seccomp\n");
+                    "without    seccomp\n"
+                    "allow      api.example:443 https, GET, query a b=x*, up 1 MiB\n"
+                    "allow      github.com:443 https, GET, /a/b/info/refs /a/b.git/info/refs, query service=git-upload-pack (git-fetch)\n"
+                    "allow      github.com:443 https, POST, /a/b/git-upload-pack /a/b.git/git-upload-pack, body 2 MiB (git-fetch)\n"
+                    "quiet      x.example\nbudget     requests 9\n");
         struct json j = {};
         policy_json(&j, NULL, p);
         _cleanup_free_ char *made = strbuf_take(&j.text);
@@ -612,7 +618,7 @@ TEST(printed) {
         for (size_t i = 0; i < n_policy_keys; i++) {
                 char path[64];
                 json_t *at = o;
-                if (policy_keys[i].type == KEY_LATER)
+                if (policy_keys[i].type == KEY_LATER || policy_keys[i].type == KEY_PARAMETER)
                         continue;
                 snprintf(path, sizeof(path), "%s", policy_keys[i].name);
                 for (char *save = NULL, *part = strtok_r(path, ".", &save); part; part = strtok_r(NULL, ".", &save))
@@ -646,7 +652,7 @@ TEST(every_key_has_what_its_type_needs) {
                 const struct policy_key *k = &policy_keys[i];
                 check(k->type == KEY_LATER || (k->doc && *k->doc));
                 check((k->type == KEY_CHOICE) == (k->choices != NULL));
-                bool limit = k->type == KEY_SIZE || k->type == KEY_CPU || k->type == KEY_COUNT || k->type == KEY_DURATION;
+                bool limit = k->type == KEY_BYTES || k->type == KEY_NUMBER || k->type == KEY_SIZE || k->type == KEY_CPU || k->type == KEY_COUNT || k->type == KEY_DURATION;
                 check(limit == (k->max > 0) && k->min <= k->max);
                 const char *dot = strrchr(k->name, '.');
                 const struct policy_key *parent = NULL;
@@ -655,7 +661,7 @@ TEST(every_key_has_what_its_type_needs) {
                                 if (strlen(policy_keys[j].name) == (size_t)(dot - k->name) &&
                                     strncmp(policy_keys[j].name, k->name, (size_t)(dot - k->name)) == 0)
                                         parent = &policy_keys[j];
-                check(!dot || (parent && (parent->type == KEY_SECTION || parent->type == KEY_VOLUMES)));
+                check(!dot || (parent && (parent->type == KEY_SECTION || parent->type == KEY_VOLUMES || parent->type == KEY_NETWORK)));
                 check(policy_key_find(parent, policy_key_leaf(k)) == k);
                 check(policy_key_nearest(parent, policy_key_leaf(k)) == (k->type == KEY_LATER ? NULL : k) || k->type == KEY_LATER);
         }

@@ -1,0 +1,28 @@
+/* What the parts of the policy reader share: policy.c, policy-network.c. Private to them. */
+#pragma once
+
+#include "model/policy-table.h"
+#include "proto/yaml.h"
+
+struct policy_reader {
+        struct policy *p;
+        const char *name; /* of the file */
+        struct error *e;  /* never NULL */
+};
+
+/* Puts the place in front of an error that has been set; returns it. */
+int policy_read_place(struct policy_reader *c, const struct yaml_node *n);
+/* A scalar that stands for one value of a table's type. */
+int policy_read_scalar(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *n) _must_check_;
+/* "[a b]" is one entry that names nothing: it must not pass for two. */
+int policy_read_blank(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *n) _must_check_;
+/* Errors. */
+int policy_read_not_a_list(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *n);
+int policy_read_not_a_mapping(struct policy_reader *c, const char *what, const struct yaml_node *n);
+int policy_read_unknown(struct policy_reader *c, const struct policy_key *section, const struct yaml_node *key);
+const char *policy_read_kind(const struct yaml_node *n);
+const struct yaml_node *policy_read_find(const struct yaml_node *map, const char *name);
+
+/* KEY_NETWORK and KEY_PLACES (policy-network.c). */
+int policy_read_network(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *list) _must_check_;
+int policy_read_quiet(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *list) _must_check_;
