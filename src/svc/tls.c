@@ -147,7 +147,7 @@ static void explain(struct tls *t, unsigned long err) {
         const char *text = ERR_reason_error_string(err);
         char why[TLS_WHY_MAX];
 
-        if (t->trust && reason == SSL_R_CERTIFICATE_VERIFY_FAILED && verified != X509_V_OK) {
+        if (t->trust && verified != X509_V_OK) { /* never otherwise: what was not verified goes no further */
                 if (tls_trust_is_empty(t->trust))
                         snprintf(why, sizeof(why), "this host has no CA certificates to verify it by");
                 else if (verified == X509_V_ERR_HOSTNAME_MISMATCH || verified == X509_V_ERR_IP_ADDRESS_MISMATCH)
