@@ -114,7 +114,7 @@ static int read_number(const char *s, size_t n, uint64_t *ret, const char **ret_
 
 /* One to four numbers, of which the last fills the rest. Lower case, no final dot. */
 static int read_ipv4(const char *s, size_t n, struct request_address *ret, const char **ret_reason) {
-        uint64_t number[4], v = 0;
+        uint64_t number[4] = {}, v = 0;
         size_t count = 0;
 
         for (size_t at = 0; at <= n; count++) {
