@@ -1,5 +1,7 @@
 /* What the fields of a head mean together: where the body ends, whether the connection goes on, whether it becomes a
  * WebSocket (RFC 9112 sections 6 and 9, RFC 9110 section 7.6, RFC 6455 section 4). */
+#include <strings.h>
+
 #include "proto/http1-internal.h"
 
 /* What was gathered in one pass over the fields. */
@@ -309,4 +311,51 @@ enum http_refusal http1_finish_response(struct http1_reader *r, struct http_head
                 h->keep_alive = false;
         }
         return HTTP_OK;
+}
+
+static bool of_the_connection(enum http_field_id id) {
+        switch (id) {
+        case HTTP_F_CONNECTION:
+        case HTTP_F_KEEP_ALIVE:
+        case HTTP_F_PROXY_CONNECTION:
+        case HTTP_F_TRANSFER_ENCODING:
+        case HTTP_F_UPGRADE:
+        case HTTP_F_HTTP2_SETTINGS:
+                return true;
+        default:
+                return false;
+        }
+}
+
+/* RFC 9113 section 8.3.1: Host may stand beside :authority, and then says the same. */
+static enum http_refusal host_beside_authority(struct http_head *h, const struct http_field *f, bool *seen) {
+        if (*seen)
+                return HTTP_HOST_TWICE;
+        *seen = true;
+        if (!h->has_host)
+                return http_head_host(h, (struct http_span){f->value, f->value_n});
+        if (f->value_n != h->host.n || strncasecmp(h->base + f->value, h->base + h->host.at, h->host.n) != 0)
+                return HTTP_HOST_DIFFERS;
+        return HTTP_OK;
+}
+
+enum http_refusal http_head_finish_h2(struct http_head *h) {
+        struct facts f = {};
+        bool host_seen = false;
+
+        h->version = HTTP_2;
+        h->keep_alive = true;
+        for (size_t i = 0; i < h->n_fields; i++) {
+                const struct http_field *field = &h->field[i];
+                if (of_the_connection(field->id) ||
+                    (field->id == HTTP_F_TE && !http_text_is(http_field_value(h, field), "trailers")))
+                        return HTTP_CONNECTION_FIELD;
+                enum http_refusal e = field->id == HTTP_F_HOST ? host_beside_authority(h, field, &host_seen) :
+                                                                 read_one(h, field, &f);
+                if (e)
+                        return e;
+        }
+        if (!h->has_host)
+                return HTTP_HOST_MISSING;
+        return h->method_id == HTTP_TRACE && h->length > 0 ? HTTP_BODY_NOT_ALLOWED : HTTP_OK;
 }

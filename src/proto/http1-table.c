@@ -227,6 +227,8 @@ static const struct {
         [HTTP_BAD_PSEUDO] = {400, "pseudo-field",
                 "a pseudo field is unknown, stands twice, or stands behind the others"},
         [HTTP_PSEUDO_MISSING] = {400, "pseudo-field-missing", "a pseudo field is missing or empty"},
+        [HTTP_SCHEME_DIFFERS] = {400, "scheme-differs", "the scheme is not that of the connection"},
+        [HTTP_CONNECT_NOT_HERE] = {501, "connect-not-here", "CONNECT is not spoken over HTTP/2 here"},
         [HTTP_NAME_UPPER_CASE] = {400, "field-name-case",
                 "the name of a field has an upper case letter, which HTTP/2 does not have"},
         [HTTP_CONNECTION_FIELD] = {400, "connection-field",

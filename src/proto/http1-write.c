@@ -75,7 +75,7 @@ static void put_known(struct pen *w, enum http_field_id id, const char *value) {
 }
 
 /* Of this connection, or made anew below. */
-static bool goes_along(const struct http1_out *o, const struct http_field *f) {
+bool http1_goes_along(const struct http1_out *o, const struct http_field *f) {
         if (f->hop || (f->id != HTTP_F_OTHER && f->id <= HTTP_F_LAST_HOP))
                 return false;
         switch (f->id) {
@@ -99,7 +99,7 @@ static bool goes_along(const struct http1_out *o, const struct http_field *f) {
 static void put_fields(struct pen *w, const struct http1_out *o) {
         for (size_t i = 0; o->from && i < o->from->n_fields; i++) {
                 const struct http_field *f = &o->from->field[i];
-                if (goes_along(o, f))
+                if (http1_goes_along(o, f))
                         put_field(w, http_field_name(o->from, f), http_field_value(o->from, f));
         }
         for (size_t i = 0; i < o->n_more; i++) {
