@@ -21,29 +21,36 @@
 /* Where distributions put newuidmap(1); PATH is the caller's and names no program that is to be trusted with ids. */
 static const char *const tool_places[] = {"/usr/bin", "/bin", "/usr/local/bin", "/run/wrappers/bin"};
 
+/* What is not there, or not for this user to see, grants nothing; any other failure is no answer. */
+static bool is_absent(int r) { return r == -ENOENT || r == -ENOTDIR || r == -EACCES; }
+
 /* The login name of the caller; "" where it has none. Read directly: a static program has no name service. */
-static void caller_name(char *dst, size_t size) {
+static int caller_name(char *dst, size_t size) {
         FILE *f = fopen("/etc/passwd", "re");
 
         dst[0] = 0;
         if (!f)
-                return;
+                return is_absent(-errno) ? 0 : -errno;
         for (struct passwd *pw; (pw = fgetpwent(f));)
                 if (pw->pw_uid == geteuid()) {
                         snprintf(dst, size, "%s", pw->pw_name);
                         break;
                 }
+        int r = ferror(f) ? -EIO : 0;
         fclose(f);
+        return r;
 }
 
-/* The longest range that a file of the form "name:first:count" gives to the caller, by name or by number. */
-static uint32_t longest_range(const char *path, const char *name, uint32_t *ret_first) {
+/* The longest range that a file of the form "name:first:count" gives to the caller, by name or by number; 0: none. */
+static int longest_range(const char *path, const char *name, uint32_t *ret_first, uint32_t *ret_count) {
         _cleanup_free_ char *text = NULL;
         char number[16], *save = NULL;
         uint32_t best = 0;
+        int r = file_read(AT_FDCWD, path, FILE_MAX, &text, NULL);
 
-        if (file_read(AT_FDCWD, path, FILE_MAX, &text, NULL) < 0)
-                return 0;
+        *ret_count = 0;
+        if (r < 0)
+                return is_absent(r) ? 0 : r;
         snprintf(number, sizeof(number), "%u", (unsigned)geteuid());
         for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
                 uint64_t first, count;
@@ -61,64 +68,88 @@ static uint32_t longest_range(const char *path, const char *name, uint32_t *ret_
                 best = (uint32_t)count;
                 *ret_first = (uint32_t)first;
         }
-        return best;
+        *ret_count = best;
+        return 0;
 }
 
-/* Whether ids first..first+count-1 exist in the caller's own user namespace. */
-static bool exists_here(const char *map_path, uint32_t first, uint32_t count) {
+/* 1: ids first..first+count-1 exist in the caller's own user namespace; 0: not all of them. */
+static int exists_here(const char *map_path, uint32_t first, uint32_t count) {
         _cleanup_free_ char *map = NULL;
         char *save = NULL;
+        int r = file_read(AT_FDCWD, map_path, 65536, &map, NULL);
 
-        if (file_read(AT_FDCWD, map_path, 65536, &map, NULL) < 0)
-                return false;
+        if (r < 0)
+                return is_absent(r) ? 0 : r;
         for (char *line = strtok_r(map, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
                 unsigned long inside, outside, n;
                 if (sscanf(line, "%lu %lu %lu", &inside, &outside, &n) == 3 && first >= inside &&
                     (uint64_t)first + count <= (uint64_t)inside + n)
-                        return true;
+                        return 1;
         }
-        return false;
+        return 0;
 }
 
-/* A privileged program: setuid, or with file capabilities (Fedora's). NULL where there is none. */
-static const char *find_tool(const char *name, char *path, size_t size) {
+/* A privileged program: setuid, or with file capabilities (Fedora's). 1: its path is written; 0: there is none. */
+static int find_tool(const char *name, char *path, size_t size) {
         for (size_t i = 0; i < ELEMENTSOF(tool_places); i++) {
                 struct stat st;
                 snprintf(path, size, "%s/%s", tool_places[i], name);
-                if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == 0 && access(path, X_OK) == 0 &&
-                    ((st.st_mode & S_ISUID) || getxattr(path, "security.capability", NULL, 0) > 0))
-                        return path;
+                if (stat(path, &st) < 0) {
+                        if (!is_absent(-errno))
+                                return -errno;
+                } else if (S_ISREG(st.st_mode) && st.st_uid == 0 && access(path, X_OK) == 0 &&
+                           ((st.st_mode & S_ISUID) || getxattr(path, "security.capability", NULL, 0) > 0))
+                        return 1;
         }
-        return NULL;
+        return 0;
+}
+
+/* 1: the caller's range can be had; 0: *ret says why not. */
+static int find_range(struct ids *ret) {
+        char name[64], path[64];
+        uint32_t nu, ng;
+        int r, here = 1;
+
+        if ((r = caller_name(name, sizeof(name))) < 0 || (r = longest_range("/etc/subuid", name, &ret->subuid, &nu)) < 0 ||
+            (r = longest_range("/etc/subgid", name, &ret->subgid, &ng)) < 0)
+                return r;
+        nu = MIN(nu, IDS_MAX - 1);
+        ng = MIN(ng, IDS_MAX - 1);
+        if (nu == 0 || ng == 0) {
+                snprintf(ret->why, sizeof(ret->why), "%s gives no range of ids to %s", nu == 0 ? "/etc/subuid" : "/etc/subgid",
+                         name[0] ? name : "this user");
+                return 0;
+        }
+        if ((r = find_tool("newuidmap", path, sizeof(path))) > 0)
+                r = find_tool("newgidmap", path, sizeof(path));
+        if (r == 0)
+                snprintf(ret->why, sizeof(ret->why), "newuidmap and newgidmap are not installed, or not set-uid root (package uidmap)");
+        else if (r > 0 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1) {
+                snprintf(ret->why, sizeof(ret->why), "the caller runs under no_new_privs, in which newuidmap has no rights");
+                r = 0;
+        } else if (r > 0 && ((here = exists_here("/proc/self/uid_map", ret->subuid, nu)) <= 0 ||
+                             (here = exists_here("/proc/self/gid_map", ret->subgid, ng)) <= 0)) {
+                if (here == 0)
+                        snprintf(ret->why, sizeof(ret->why), "the range of /etc/subuid does not exist in the caller's own user namespace");
+                r = here;
+        }
+        if (r > 0)
+                ret->n = 1 + MIN(nu, ng);
+        return r;
 }
 
 int ids_find(struct ids *ret, struct error *e) {
         struct ids ids = {.kind = IDS_ONE, .n = 1, .uid = geteuid(), .gid = getegid()};
-        char name[64], path[64];
-        uint32_t nu, ng;
 
         if (process_is_root()) {
                 *ret = (struct ids){.kind = IDS_RANGE, .n = IDS_MAX};
                 return 0;
         }
-        caller_name(name, sizeof(name));
-        nu = longest_range("/etc/subuid", name, &ids.subuid);
-        ng = longest_range("/etc/subgid", name, &ids.subgid);
-        nu = MIN(nu, IDS_MAX - 1);
-        ng = MIN(ng, IDS_MAX - 1);
-        if (nu == 0 || ng == 0)
-                snprintf(ids.why, sizeof(ids.why), "%s gives no range of ids to %s", nu == 0 ? "/etc/subuid" : "/etc/subgid",
-                         name[0] ? name : "this user");
-        else if (!find_tool("newuidmap", path, sizeof(path)) || !find_tool("newgidmap", path, sizeof(path)))
-                snprintf(ids.why, sizeof(ids.why), "newuidmap and newgidmap are not installed, or not set-uid root (package uidmap)");
-        else if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
-                snprintf(ids.why, sizeof(ids.why), "the caller runs under no_new_privs, in which newuidmap has no rights");
-        else if (!exists_here("/proc/self/uid_map", ids.subuid, nu) || !exists_here("/proc/self/gid_map", ids.subgid, ng))
-                snprintf(ids.why, sizeof(ids.why), "the range of /etc/subuid does not exist in the caller's own user namespace");
-        else {
+        int r = find_range(&ids);
+        if (r < 0)
+                return error_errno(e, r, "which ids are yours cannot be told");
+        if (r > 0)
                 ids.kind = IDS_SUBIDS;
-                ids.n = 1 + MIN(nu, ng);
-        }
         if (ids.kind == IDS_ONE)
                 ids.subuid = ids.subgid = 0;
         *ret = ids;
@@ -153,7 +184,7 @@ static int tool_start(struct tool *t, const char *name, pid_t pid, const char *m
         int out[2];
         size_t n = 0;
 
-        if (!find_tool(name, path, sizeof(path)))
+        if (find_tool(name, path, sizeof(path)) <= 0)
                 return error_set(e, ENOENT, "%s is not installed, or not set-uid root", name);
         _cleanup_free_ char *words = strdup(map);
         if (!words)
