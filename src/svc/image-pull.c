@@ -189,6 +189,11 @@ static int take_said(struct run *x) {
         return n == 0;
 }
 
+static int too_much(const struct fetch *f, struct error *e) {
+        char text[32];
+        return error_set(e, EFBIG, "the registry sends more than the %s that the manifest names", format_size(text, sizeof(text), f->whole));
+}
+
 /* How much has arrived, and whether that is allowed, and goes on. */
 static int watch(struct fetch *f, struct run *x, bool result, struct error *e) {
         uint64_t bytes = 0, now = now_ms(), idle = f->o->idle_ms ? f->o->idle_ms : PULL_IDLE_MS;
@@ -198,7 +203,7 @@ static int watch(struct fetch *f, struct run *x, bool result, struct error *e) {
         if (result)
                 (void)!tree_size(f->w->dir, "pulled", &bytes); /* what vanished meanwhile needs no count */
         if (bytes > x->max_bytes)
-                return error_set(e, EFBIG, "the registry sends more than the %s that the manifest names", format_size(text, sizeof(text), f->whole));
+                return too_much(f, e);
         if (fstatvfs(f->w->dir, &vfs) == 0 && (uint64_t)vfs.f_bavail * vfs.f_frsize < f->l->space_floor) {
                 error_set(e, ENOSPC, "less than 5 %% of the store's file system are free");
                 return error_fix(e, "make room (belljar image prune), or set XDG_STATE_HOME to another file system");
@@ -238,7 +243,7 @@ static int run_watch(struct fetch *f, struct run *x, bool result, struct error *
                 if ((r = watch(f, x, result, e)) < 0)
                         return r;
         }
-        return 0;
+        return watch(f, x, result, e); /* what it was quick to write */
 }
 
 /* The reason in its last words, which logrus writes as: time="..." level=fatal msg="REASON". Its inner quotes have backslashes. */
@@ -322,8 +327,8 @@ static int run(struct fetch *f, const char *const *words, const char *tls, const
                 last_words(&x, said, sizeof(said));
                 if (WIFEXITED(status) && WEXITSTATUS(status) == PULL_CAGE_FAILED)
                         return error_set(e, EPERM, "%s", said[0] ? said : "skopeo cannot be locked in");
-                if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ)
-                        return error_set(e, EFBIG, "the registry sends more than the manifest names");
+                if ((WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ) || strstr(said, "file too large")) /* Go's word for EFBIG */
+                        return too_much(f, e);
                 if (WIFSIGNALED(status))
                         return error_set(e, EIO, "skopeo was ended by signal %d", WTERMSIG(status));
                 error_set(e, EIO, "skopeo could not fetch %s: %s", from, said[0] ? said : "it does not say why");
