@@ -22,57 +22,84 @@ static int hex_value(char c) {
         return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* A byte that never stands in a target as it is. What is left beyond RFC 3986, raw UTF-8 too, has one reading and is encoded
- * when it is written. */
-static const char *bad_raw(unsigned char c) {
-        if (c <= 0x20 || c == 0x7f)
-                return "the target has a blank or a control character: percent-encode it";
-        return c == '#' ? "the target has a fragment, which is never sent: leave it out" : NULL;
-}
+/* What a byte is. The last three: it may stand unencoded there (RFC 3986 sections 3.3 and 3.4), for it divides nothing. */
+enum {
+        BLANK = 1 << 0, /* or a control character */
+        CONTROL = 1 << 1,
+        FRAGMENT = 1 << 2,
+        PERCENT = 1 << 3,
+        PLUS = 1 << 4,
+        SLASH = 1 << 5,
+        BACKSLASH = 1 << 6,
+        SEMICOLON = 1 << 7,
+        HIGH = 1 << 8, /* outside ASCII */
+        IN_PATH = 1 << 9,
+        IN_KEY = 1 << 10,
+        IN_VALUE = 1 << 11,
+        ANYWHERE = IN_PATH | IN_KEY | IN_VALUE,
+};
+static const uint16_t classes[256] = {
+        [0 ... 0x1f] = BLANK | CONTROL, [0x7f] = BLANK | CONTROL, [' '] = BLANK, ['#'] = FRAGMENT, ['%'] = PERCENT,
+        ['\\'] = BACKSLASH, [';'] = SEMICOLON, [0x80 ... 0xff] = HIGH,
+        ['a' ... 'z'] = ANYWHERE, ['A' ... 'Z'] = ANYWHERE, ['0' ... '9'] = ANYWHERE,
+        ['-'] = ANYWHERE, ['.'] = ANYWHERE, ['_'] = ANYWHERE, ['~'] = ANYWHERE, ['!'] = ANYWHERE, ['$'] = ANYWHERE,
+        ['\''] = ANYWHERE, ['('] = ANYWHERE, [')'] = ANYWHERE, ['*'] = ANYWHERE, [','] = ANYWHERE, [':'] = ANYWHERE, ['@'] = ANYWHERE,
+        ['&'] = IN_PATH, ['+'] = PLUS | IN_PATH, ['='] = IN_PATH | IN_VALUE, ['/'] = SLASH | IN_KEY | IN_VALUE,
+        ['?'] = IN_KEY | IN_VALUE,
+};
+static unsigned class_of(char c) { return classes[(unsigned char)c]; }
 
-/* Percent-decodes s once; `form`: as a query has it, where a plus is a blank. */
-static int decode(struct request_text s, bool form, struct out *o, struct request_text *ret, const char **ret_reason) {
+/* A text that was decoded, and what it holds. */
+struct decoded {
+        struct request_text text;
+        unsigned holds;
+};
+
+/* Percent-decodes s once; `form`: as a query has it, where a plus is a blank. What stands in it raw beyond RFC 3986, UTF-8
+ * too, has one reading, and is encoded when it is written. */
+static int decode(struct request_text s, bool form, struct out *o, struct decoded *ret, const char **ret_reason) {
         size_t begin = o->at;
+        unsigned holds = 0;
         uint32_t cp;
 
+        if (o->size - o->at < s.n) /* it gets no longer */
+                return too_long("the target is too long");
         for (size_t i = 0; i < s.n; i++) {
                 char c = s.p[i];
-                const char *why = bad_raw((unsigned char)c);
-                if (why)
-                        return refuse(why);
-                if (c == '+' && form)
-                        c = ' ';
-                else if (c == '%') {
+                unsigned k = class_of(c);
+                if (k & BLANK)
+                        return refuse("the target has a blank or a control character: percent-encode it");
+                if (k & FRAGMENT)
+                        return refuse("the target has a fragment, which is never sent: leave it out");
+                if (k & PERCENT) {
                         int high = i + 2 < s.n ? hex_value(s.p[i + 1]) : -1, low = i + 2 < s.n ? hex_value(s.p[i + 2]) : -1;
                         if (high < 0 || low < 0)
                                 return refuse("the target has a percent sign without two hexadecimal digits: write it as %25");
                         c = (char)(high << 4 | low);
+                        if (c == 0)
+                                return refuse("the target has an encoded NUL");
+                        k = class_of(c);
                         i += 2;
+                } else if (form && k & PLUS) {
+                        c = ' ';
+                        k = BLANK;
                 }
-                if (c == 0)
-                        return refuse("the target has an encoded NUL");
-                if (o->at == o->size)
-                        return too_long("the target is too long");
                 o->p[o->at++] = c;
+                holds |= k;
         }
-        *ret = (struct request_text){o->p + begin, o->at - begin};
-        for (size_t i = 0, n; i < ret->n; i += n)
-                if ((n = utf8_decode(ret->p + i, ret->n - i, &cp)) == 0)
+        *ret = (struct decoded){{o->p + begin, o->at - begin}, holds};
+        for (size_t i = 0, n; holds & HIGH && i < ret->text.n; i += n)
+                if ((n = utf8_decode(ret->text.p + i, ret->text.n - i, &cp)) == 0)
                         return refuse("the target is not UTF-8 when it is decoded");
         return 0;
 }
 
 /* True where decoding again would change it. */
-static bool decodes_again(struct request_text t) {
-        for (size_t i = 0; i + 2 < t.n; i++)
-                if (t.p[i] == '%' && hex_value(t.p[i + 1]) >= 0 && hex_value(t.p[i + 2]) >= 0)
-                        return true;
-        return false;
-}
+static bool decodes_again(const struct decoded *d) {
+        const char *p = d->text.p;
 
-static bool has_control(struct request_text t) {
-        for (size_t i = 0; i < t.n; i++)
-                if ((unsigned char)t.p[i] < 0x20 || t.p[i] == 0x7f)
+        for (size_t i = 0; d->holds & PERCENT && i + 2 < d->text.n; i++)
+                if (p[i] == '%' && hex_value(p[i + 1]) >= 0 && hex_value(p[i + 2]) >= 0)
                         return true;
         return false;
 }
@@ -89,8 +116,12 @@ static int add_segment(struct request *r, struct request_text t, const char **re
 /* A decoded segment into which an encoded slash came. Servers differ in whether it divides; npm and its like ask for
  * packages with a scope in this form only ("/@scope%2fname"), and every registry has them under "/@scope/name" too, which is
  * how they are read and sent. */
-static int add_scoped(struct request *r, struct request_text t, const char *slash, const char **ret_reason) {
-        struct request_text scope = {t.p, (size_t)(slash - t.p)}, name = {slash + 1, t.n - scope.n - 1};
+static int add_scoped(struct request *r, struct request_text t, const char **ret_reason) {
+        size_t n = 0;
+
+        while (t.p[n] != '/')
+                n++;
+        struct request_text scope = {t.p, n}, name = {t.p + n + 1, t.n - n - 1};
 
         if (t.p[0] != '@' || scope.n < 2 || name.n == 0 || memchr(name.p, '/', name.n) || is_dots(name, 1) || is_dots(name, 2))
                 return refuse("the path has an encoded slash, which some servers take for a slash and some do not: write a slash, or the "
@@ -101,18 +132,19 @@ static int add_scoped(struct request *r, struct request_text t, const char *slas
 
 /* One part of the path, as it came. */
 static int read_segment(struct request_text raw, bool last, struct out *o, struct request *r, const char **ret_reason) {
-        struct request_text t;
+        struct decoded d;
 
-        int x = decode(raw, false, o, &t, ret_reason);
+        int x = decode(raw, false, o, &d, ret_reason);
         if (x < 0)
                 return x;
-        if (has_control(t))
+        struct request_text t = d.text;
+        if (d.holds & CONTROL)
                 return refuse("the path has an encoded control character");
-        if (t.n > 0 && memchr(t.p, '\\', t.n))
+        if (d.holds & BACKSLASH)
                 return refuse("the path has a backslash, which some servers take for a slash");
-        if (t.n > 0 && memchr(t.p, ';', t.n))
+        if (d.holds & SEMICOLON)
                 return refuse("the path has a semicolon, behind which some servers see parameters that are not of the path");
-        if (decodes_again(t))
+        if (decodes_again(&d))
                 return refuse("the path is encoded twice, and some servers decode twice");
         if (t.n == 0 && !last)
                 return refuse("the path has an empty part (//), which some servers drop");
@@ -124,8 +156,7 @@ static int read_segment(struct request_text raw, bool last, struct out *o, struc
                 }
                 return last ? add_segment(r, (struct request_text){"", 0}, ret_reason) : 0;
         }
-        const char *slash = t.n > 0 ? memchr(t.p, '/', t.n) : NULL;
-        return slash ? add_scoped(r, t, slash, ret_reason) : add_segment(r, t, ret_reason);
+        return d.holds & SLASH ? add_scoped(r, t, ret_reason) : add_segment(r, t, ret_reason);
 }
 
 /* Behind its first slash. */
@@ -144,22 +175,22 @@ static int read_path(struct request_text path, struct out *o, struct request *r,
 static int read_pair(struct request_text raw, struct out *o, struct request *r, const char **ret_reason) {
         const char *equals = memchr(raw.p, '=', raw.n);
         struct request_text key = {raw.p, equals ? (size_t)(equals - raw.p) : raw.n}, value = {"", 0};
-        struct request_query q = {.has_value = equals};
+        struct decoded k, v;
 
-        int x = decode(key, true, o, &q.key, ret_reason);
+        int x = decode(key, true, o, &k, ret_reason);
         if (x == 0 && equals)
                 value = (struct request_text){equals + 1, raw.n - key.n - 1};
         if (x == 0)
-                x = decode(value, true, o, &q.value, ret_reason);
+                x = decode(value, true, o, &v, ret_reason);
         if (x < 0)
                 return x;
-        if (has_control(q.key))
+        if (k.holds & CONTROL)
                 return refuse("the query has a key with an encoded control character");
-        if (decodes_again(q.key))
+        if (decodes_again(&k))
                 return refuse("the query has a key that is encoded twice, and some servers decode twice");
         if (r->n_query == REQUEST_QUERY_MAX)
                 return too_long("the query has too many keys");
-        r->query[r->n_query++] = q;
+        r->query[r->n_query++] = (struct request_query){k.text, v.text, equals != NULL};
         return 0;
 }
 
@@ -180,18 +211,6 @@ static int read_query(struct request_text query, struct out *o, struct request *
         return 0;
 }
 
-/* What may stand unencoded (RFC 3986 section 3.3 and 3.4), without what divides or means something there. */
-enum place { IN_PATH, IN_KEY, IN_VALUE };
-
-static bool stands(char c, enum place place) {
-        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))
-                return true;
-        static const char *const others[] = {
-                [IN_PATH] = "-._~!$&'()*+,=:@", [IN_KEY] = "-._~!$'()*,:@/?", [IN_VALUE] = "-._~!$'()*,=:@/?",
-        };
-        return c != 0 && strchr(others[place], c);
-}
-
 /* Where p is NULL, it only counts. */
 static void put(struct out *o, char c) {
         if (o->p && o->at < o->size)
@@ -199,12 +218,12 @@ static void put(struct out *o, char c) {
         o->at++;
 }
 
-static void put_text(struct out *o, struct request_text t, enum place place) {
+static void put_text(struct out *o, struct request_text t, unsigned place) {
         static const char digits[] = "0123456789ABCDEF";
 
         for (size_t i = 0; i < t.n; i++) {
                 unsigned char c = (unsigned char)t.p[i];
-                if (stands((char)c, place)) {
+                if (classes[c] & place) {
                         put(o, (char)c);
                         continue;
                 }
