@@ -18,6 +18,7 @@ enum {
 enum {
         GATE_FD_CONTROL = 3, /* to the supervisor */
         GATE_FD_TABLE,       /* the compiled policy, sealed */
+        GATE_FD_CA,          /* the sandbox's CA, key and certificate, sealed; empty where nothing within TLS is read */
         GATE_FD_SOCKETS,     /* NETNS_N of them, in the order of enum netns_fd */
         GATE_FD_N = GATE_FD_SOCKETS + NETNS_N,
 
@@ -83,7 +84,7 @@ struct broker_job {
 };
 
 /* What the supervisor asks the command line (its guard) to start, since it has no right to: a gate, with the sandbox's user
- * and network namespaces, control, table and sockets as ancillary fds; a broker, with control, table and its socket to the
+ * and network namespaces, control, table, CA and sockets as ancillary fds; a broker, with control, table and its socket to the
  * gate. */
 enum net_role { NET_ROLE_GATE, NET_ROLE_BROKER };
 enum { NET_START_FDS_MAX = 2 + GATE_FD_N - GATE_FD_CONTROL };

@@ -43,8 +43,8 @@ static int map_one(pid_t pid, uid_t uid, gid_t gid, int setgroups_deny) {
 }
 
 /* The fds to their places, everything else closed, and away. Never returns. */
-_noreturn_ static void become(int exe, const char *name, const int *fds, size_t n) {
-        char *argv[] = {(char *)name, NULL}, *env[] = {NULL};
+_noreturn_ static void become(int exe, const char *name, const int *fds, size_t n, char **env) {
+        char *argv[] = {(char *)name, NULL};
         int high[NET_START_FDS_MAX + 1], null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
         if (n > NET_START_FDS_MAX || null < 0)
@@ -86,7 +86,7 @@ _noreturn_ static void enter(const struct plan *p, int exe, const int *fds, size
         if (pid == 0) {
                 if (map_one(0, uid, gid, 1) < 0)
                         _exit(125);
-                become(exe, "belljar-gate", fds + 2, n - 2);
+                become(exe, "belljar-gate", fds + 2, n - 2, (char *[]){NULL});
         }
         r = pid < 0 ? (int)pid : file_poke(AT_FDCWD, "/proc/sys/user/max_user_namespaces", "1");
         if (r < 0 && pid > 0)
@@ -123,11 +123,20 @@ static int start_gate(const struct plan *p, int exe, const int *fds, size_t n, p
         return 0;
 }
 
+/* "NAME=value" of the environment; NULL: not set. */
+static char *assignment(const char *name) {
+        const char *value = getenv(name);
+        return value ? str_printf("%s=%s", name, value) : NULL;
+}
+
 static int start_broker(const struct plan *p, int exe, const int *fds, size_t n, pid_t *ret, int *ret_pidfd, struct error *e) {
         bool root = p->ids.root;
         /* Run by root, it has an id of the sandbox's range, and none of the host's. */
         uid_t uid = root ? p->ids.uid_base + p->ids.init_uid : geteuid();
         gid_t gid = root ? uid : getegid();
+        /* All that a broker gets of the caller's environment: where the CA certificates are that the caller goes by. */
+        _cleanup_free_ char *file = assignment("SSL_CERT_FILE"), *directory = assignment("SSL_CERT_DIR");
+        char *trust[] = {file ? file : directory, file ? directory : NULL, NULL};
         int go[2], r;
 
         if (pipe2(go, O_CLOEXEC) < 0)
@@ -139,7 +148,7 @@ static int start_broker(const struct plan *p, int exe, const int *fds, size_t n,
                 if (read(go[0], &byte, 1) != 1 ||
                     (root && (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)))
                         _exit(125);
-                become(exe, "belljar-broker", fds, n);
+                become(exe, "belljar-broker", fds, n, trust);
         }
         close(go[0]);
         if (pid < 0) {

@@ -8,6 +8,7 @@
 #include "svc/host.h"
 #include "svc/image-user.h"
 #include "svc/image.h"
+#include "svc/net-ca.h"
 #include "sys/cgroup-find.h"
 
 /* What a run has for its root where Belljar itself says what runs there (image build): no image, but files of its own and the
@@ -44,8 +45,9 @@ struct prepared {
         struct image image;    /* with a lock on its layers; where the plan has an image */
         struct ids ids;        /* likewise: behind its users */
         struct image_user user;/* likewise: whom the command runs as */
+        struct net_ca ca; /* the sandbox's; where it has a network */
 };
-#define PREPARED_NONE (struct prepared){.id_lock = -EBADF, .workspace_lock = -EBADF}
+#define PREPARED_NONE (struct prepared){.id_lock = -EBADF, .workspace_lock = -EBADF, .ca = NET_CA_NONE}
 void prepared_clear(struct prepared *p);
 #define _cleanup_prepared_ _cleanup_(prepared_clear)
 
@@ -69,3 +71,5 @@ int prepare_root_open(const struct run_options *o, struct prepared *x, struct er
 int prepare_root_facts(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
 /* What -v shows (prepare-volumes.c). */
 int prepare_volumes(const struct policy *policy, struct prepared *x, struct error *e) _must_check_;
+/* The sandbox's CA, where a rule looks at requests within TLS (prepare-trust.c). */
+int prepare_trust(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;

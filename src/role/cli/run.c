@@ -244,7 +244,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
                            struct run_result *res, struct error *e) {
         struct plan *p = x->plan;
         struct guard g = {.supervisor = -1, .out = {-1, -1}, .plan = p};
-        struct supervise sup = {.plan = p, .state = s, .remove = o->rm, .table = -1};
+        struct supervise sup = {.plan = p, .state = s, .remove = o->rm, .table = -1, .ca = x->ca.fd};
         struct cgroup cg = {.v2 = -EBADF};
         bool have_cgroup = false;
         int pair[2], r;
@@ -293,6 +293,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
                 goto no_run;
         }
         fd_close(sup.table);
+        fd_close(TAKE_FD(x->ca.fd));
         /* While the sandbox is being made. The lock on its directory stays with this process, too, until it ends: the
          * record must not be taken over before it was reported on. */
         if (!o->rm && (r = write_plan(s, p)) < 0) {

@@ -12,6 +12,7 @@
 #include "proto/client-hello.h"
 #include "proto/net-msg.h"
 #include "svc/loop.h"
+#include "svc/tls.h"
 
 #define GATE_CLIENTS_MAX 4096u     /* connections that are being looked at, or wait for a broker */
 #define GATE_HELLO_MS 10000u       /* for a ClientHello to be complete */
@@ -45,9 +46,11 @@ struct gate {
         bool wanted[NET_BROKERS_MAX]; /* asked for, and not there yet */
         struct watch sockets[NETNS_N];
         struct table table;
+        struct tls_authority *authority; /* NULL: nothing within TLS is read */
         struct names names;
         uint8_t own[4];
         struct client *clients;
+        struct web *webs; /* web.c */
         unsigned n_clients, n_streams;
         struct dns_stream *streams;
         uint64_t reports_second; /* of the bucket below */
@@ -67,8 +70,16 @@ void clients_ready(struct watch *w, uint32_t events);
 void clients_tick(struct gate *g);
 /* The broker of this identity is there, or can take more: those who wait for it go on. */
 void clients_resume(struct gate *g);
+/* The broker's socket; NULL: it was asked for, and clients_resume and webs_resume come when it is there. */
+struct watch *gate_broker(struct gate *g);
+/* A connection whose requests are read. Takes the fd. */
+void web_start(struct gate *g, const struct request *place, int fd, bool tls);
+void webs_resume(struct gate *g);
+void webs_tick(struct gate *g);
 void refused_ready(struct watch *w, uint32_t events);
 
 /* To the supervisor; drops what is over the rate. */
 void gate_report(struct gate *g, struct net_report *r);
+/* belljar-gate --new-ca; its exit status. */
+int gate_new_ca(void);
 extern struct gate gate;

@@ -2,7 +2,9 @@
  * is locked in. Ends when the supervisor closes its end. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "base/fd.h"
 #include "generated/seccomp-gate.h"
@@ -30,6 +32,7 @@ static void broker_ready(struct watch *w, uint32_t events) {
         if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
                 loop_close(&gate.loop, w);
         clients_resume(&gate);
+        webs_resume(&gate);
 }
 
 static void take_order(struct gate *g, const struct net_order *o, int *fds, size_t n) {
@@ -39,6 +42,7 @@ static void take_order(struct gate *g, const struct net_order *o, int *fds, size
                 if (loop_add(&g->loop, &g->brokers[o->n], fds[0], EPOLLIN, broker_ready) == 0)
                         fds[0] = -1;
                 clients_resume(g);
+                webs_resume(g);
         } else if (o->type == NET_POLICY && n == 1 && net_table_map(fds[0], &g->table) < 0)
                 exit(1); /* never the old one on */
 }
@@ -64,11 +68,32 @@ static int tick(void *arg) {
         struct gate *g = (struct gate *)arg;
 
         clients_tick(g);
+        webs_tick(g);
         dns_tick(g);
-        return g->clients || g->streams ? TICK_MS : -1;
+        return g->clients || g->webs || g->streams ? TICK_MS : -1;
 }
 
-int main(void) {
+/* The CA's key is in this process alone from here on, and only as OpenSSL has it. */
+static int load_ca(struct gate *g) {
+        struct error e = {};
+        struct stat st;
+
+        if (fstat(GATE_FD_CA, &st) < 0)
+                return -errno;
+        if (st.st_size > 0) {
+                void *pem = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, GATE_FD_CA, 0);
+                if (pem == MAP_FAILED)
+                        return -errno;
+                int r = tls_authority_load(pem, (size_t)st.st_size, &g->authority, &e);
+                munmap(pem, (size_t)st.st_size);
+                if (r < 0)
+                        return r;
+        }
+        close(GATE_FD_CA);
+        return 0;
+}
+
+int main(int argc, char **argv) {
         static void (*const ready[NETNS_N])(struct watch *, uint32_t) = {
                 [NETNS_TCP4] = clients_ready, [NETNS_TCP6] = clients_ready, [NETNS_DNS_UDP4] = dns_udp_ready,
                 [NETNS_DNS_UDP6] = dns_udp_ready, [NETNS_DNS_TCP4] = dns_tcp_ready, [NETNS_DNS_TCP6] = dns_tcp_ready,
@@ -78,14 +103,18 @@ int main(void) {
         struct net_order config;
         struct error e = {};
 
+        if (argc == 2 && streq(argv[1], "--new-ca"))
+                return gate_new_ca();
         for (size_t i = 0; i < ELEMENTSOF(g->brokers); i++)
                 g->brokers[i].fd = -1;
+        if (tls_init(&e) < 0)
+                return 2;
         if (net_cage(seccomp_gate, ELEMENTSOF(seccomp_gate), &e) < 0)
                 return 2;
         if (recv(GATE_FD_CONTROL, &config, sizeof(config), 0) != sizeof(config) || config.type != NET_CONFIG)
                 return 3;
         if (loop_init(&g->loop) < 0 || net_table_map(GATE_FD_TABLE, &g->table) < 0 ||
-            names_init(&g->names, config.pool, config.pool_prefix) < 0)
+            names_init(&g->names, config.pool, config.pool_prefix) < 0 || load_ca(g) < 0)
                 return 4;
         memcpy(g->own, config.own, sizeof(g->own));
         close(GATE_FD_TABLE);

@@ -19,7 +19,7 @@ void network_init(struct network_side *n) {
                 n->sockets[i] = -1;
         for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++)
                 n->brokers[i] = -1;
-        n->userns = n->netns = n->gate = n->table = -1;
+        n->userns = n->netns = n->gate = n->table = n->ca = -1;
 }
 
 static void close_sockets(struct network_side *n) {
@@ -46,6 +46,7 @@ int network_namespaces(struct supervisor *x, pid_t init) {
         snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)init);
         n->netns = open(path, O_RDONLY | O_CLOEXEC);
         n->table = x->s->table;
+        n->ca = x->s->ca;
         return n->userns < 0 || n->netns < 0 ? -errno : 0;
 }
 
@@ -95,7 +96,8 @@ static void start_gate(struct supervisor *x) {
         if ((r = make_pair(&n->gate, &theirs)) == 0) {
                 fds[2] = theirs;
                 fds[3] = n->table;
-                memcpy(fds + 4, n->sockets, sizeof(n->sockets));
+                fds[4] = n->ca;
+                memcpy(fds + 5, n->sockets, sizeof(n->sockets));
                 r = fd_send(n->gate, &config, sizeof(config), NULL, 0, MSG_DONTWAIT);
                 if (r == 0)
                         r = ask_guard(x, NET_ROLE_GATE, fds, NET_START_FDS_MAX);

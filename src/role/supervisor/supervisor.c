@@ -139,6 +139,7 @@ static int start(struct supervisor *x, struct error *e) {
                 if (go[1] >= 0)
                         close(go[1]);
                 close(x->ctl);
+                fd_close(s->ca); /* the key stays out of the sandbox's namespaces from their first moment on */
                 launcher_main(p, &s->launch);
         }
         x->init_pid = pid;

@@ -8,7 +8,7 @@
 struct network_side {
         int sockets[NETNS_N]; /* the gate's, from the launcher; -1: not there, or the network is cut */
         int userns, netns;    /* the sandbox's, for its gate */
-        int table;
+        int table, ca;
         int gate;             /* socket to it; -1: none runs */
         int brokers[NET_BROKERS_MAX];
         unsigned gates;       /* started so far */
