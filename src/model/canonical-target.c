@@ -132,7 +132,7 @@ static int add_scoped(struct request *r, struct request_text t, const char **ret
 
 /* One part of the path, as it came. */
 static int read_segment(struct request_text raw, bool last, struct out *o, struct request *r, const char **ret_reason) {
-        struct decoded d;
+        struct decoded d = {};
 
         int x = decode(raw, false, o, &d, ret_reason);
         if (x < 0)
@@ -175,7 +175,7 @@ static int read_path(struct request_text path, struct out *o, struct request *r,
 static int read_pair(struct request_text raw, struct out *o, struct request *r, const char **ret_reason) {
         const char *equals = memchr(raw.p, '=', raw.n);
         struct request_text key = {raw.p, equals ? (size_t)(equals - raw.p) : raw.n}, value = {"", 0};
-        struct decoded k, v;
+        struct decoded k = {}, v = {};
 
         int x = decode(key, true, o, &k, ret_reason);
         if (x == 0 && equals)
