@@ -66,12 +66,10 @@ static bool condition(const char *s, size_t n) {
 
 static bool sql_at(const char *s, size_t n, bool word_begins) {
         if (*s == '\'' || *s == '"') {
-                size_t i = 1 + skip_blanks(s + 1, n - 1);
-                if (condition(s + 1, n - 1))
-                        return true;
+                size_t i = 1;
                 while (i < n && (s[i] == ')' || is_blank(s[i])))
                         i++;
-                return begins(s + i, n - i, "--") || begins(s + i, n - i, "/*") || (begins(s + i, n - i, "#") && i + 1 == n) ||
+                return condition(s + i, n - i) || begins(s + i, n - i, "--") || begins(s + i, n - i, "/*") || (begins(s + i, n - i, "#") && i + 1 == n) ||
                        begins(s + i, n - i, ";");
         }
         if (*s == ';') {

@@ -213,6 +213,7 @@ struct look {
         bool bodiless;        /* the method has no body by its nature */
         bool keys_known, shapes_known, too_many;
         bool relay, closed;   /* of the group that is looked at: its allows do not count */
+        unsigned passes;      /* enum network_protocol of NETWORK_UNREAD that no rule denies as a whole */
         unsigned shapes;
         uint32_t denied;      /* the first deny that matches */
         uint32_t nearest;
@@ -287,7 +288,7 @@ static uint64_t body_limit(const struct look *l, const struct table_rule_record 
 /* Whether an allow whose path fits lets the request pass; else the first of the reasons, in the order of their enum. */
 static enum verdict_reason allow_fits(struct look *l, const struct table_rule_record *u, uint32_t *ret_detail) {
         const struct request *r = l->r;
-        unsigned unread = NETWORK_TCP | (r->tls ? NETWORK_TLS : 0);
+        unsigned unread = (NETWORK_TCP | (r->tls ? NETWORK_TLS : 0)) & l->passes;
 
         *ret_detail = 0;
         if (u->protocols & unread)
@@ -594,6 +595,12 @@ static bool is_bodiless(struct request_text m) {
         return false;
 }
 
+/* Rules have the port, but not this address. */
+static void near_class(struct look *l, const struct table_group *g, const struct table_class *c, bool closed) {
+        if (closed && c->allows && g->first_rule != TABLE_NONE)
+                come_near(l, g->first_rule, VERDICT_ADDRESS, 0);
+}
+
 /* Of an L4 request the rules without a condition count; they have no paths. */
 static void decide_unread(struct look *l, const struct hits *h, const struct outlook *o) {
         const struct table_rule_record *u = table_at(l->t, SECTION_RULES);
@@ -607,7 +614,8 @@ static void decide_unread(struct look *l, const struct hits *h, const struct out
                 const struct table_class *c[2];
                 size_t n = find_classes(l->t, g, l->r->port, c);
                 bool closed = is_closed(l->t, l->r, g);
-                for (size_t k = 0; k < n; k++)
+                for (size_t k = 0; k < n; k++) {
+                        near_class(l, g, c[k], closed);
                         for (size_t m = 0; m < c[k]->plain.n; m++) {
                                 uint32_t rule = members[c[k]->plain.first + m];
                                 bool counts = !(h->relay && h->hit[i].wildcard) && !closed;
@@ -617,6 +625,7 @@ static void decide_unread(struct look *l, const struct hits *h, const struct out
                                 } else if (allowed && counts && !(u[rule].flags & RULE_DENY) && u[rule].protocols & passes)
                                         take_allow(l, rule, &u[rule]);
                         }
+                }
         }
         if (allowed) {
                 l->denied = TABLE_NONE; /* what is denied is the other protocol */
@@ -638,8 +647,10 @@ static void decide_read(struct look *l, const struct hits *h) {
                 size_t n = find_classes(l->t, g, l->r->port, c);
                 l->relay = h->relay && h->hit[i].wildcard;
                 l->closed = is_closed(l->t, l->r, g);
-                for (size_t k = 0; k < n; k++)
+                for (size_t k = 0; k < n; k++) {
+                        near_class(l, g, c[k], l->closed);
                         run_class(l, c[k]);
+                }
         }
 }
 
@@ -660,8 +671,7 @@ void table_decide(const struct table *t, const struct request *r, struct verdict
                 if (rule != TABLE_NONE)
                         come_near(&l, rule, h.relay && h.hit[i].wildcard ? VERDICT_RELAY : VERDICT_PORT, 0);
         }
-        if (o.closed && !o.allows)
-                l.near = VERDICT_ADDRESS;
+        l.passes = NETWORK_UNREAD & ~o.denies;
         if (r->layer == REQUEST_L4)
                 decide_unread(&l, &h, &o);
         else
