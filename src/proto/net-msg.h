@@ -25,6 +25,7 @@ enum {
         BROKER_FD_CONTROL = 3,
         BROKER_FD_TABLE,
         BROKER_FD_GATE,      /* to the gate */
+        BROKER_FD_BUDGETS,   /* what was charged so far: memory that all brokers of the sandbox share */
         BROKER_FD_N,
 };
 
@@ -39,6 +40,7 @@ enum net_what {
 enum net_report_type {
         NET_DENIED = 1,  /* what, host, address, port, reason, rule, quiet; text */
         NET_UPSTREAM,    /* an allowed connection could not be made: host, port; text says why */
+        NET_SPENT,       /* a budget is used up: host, port, rule; text says which */
         NET_ENDED,       /* a connection is over: host, port, rule, up, down */
         NET_BROKER_WANTED, /* gate: rule is the identity, below NET_BROKERS_MAX */
         NET_LEASE_WANTED,  /* broker: has something to forward, and no lease */
@@ -73,14 +75,14 @@ struct net_order {
 
 /* What the gate hands to a broker, with the client's socket as ancillary fd. */
 enum broker_job_type {
-        BROKER_CONNECT = 1, /* L4: bytes pass unread */
+        BROKER_CONNECT = 1, /* L4: the socket is the client's, and its bytes pass unread */
+        BROKER_EXCHANGE,    /* L7: the socket carries requests, written by the gate as HTTP/1.1, one after the other */
 };
 struct broker_job {
         uint32_t type;
         uint32_t port;
-        uint32_t is_address;
-        uint8_t address[16];
-        char host[NET_HOST_MAX]; /* canonical */
+        uint32_t tls;            /* L7: within TLS */
+        char host[NET_HOST_MAX]; /* canonical name or address */
 };
 
 /* What the supervisor asks the command line (its guard) to start, since it has no right to: a gate, with the sandbox's user

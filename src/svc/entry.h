@@ -75,6 +75,7 @@ struct supervise {
         bool remove;           /* keep nothing of it (--rm) */
         struct cgroup *cgroup; /* NULL: none */
         int table;             /* the compiled policy of the network, a sealed memfd; -1: no network */
+        int budgets;           /* what is used of its budgets (svc/net-account.h); likewise */
         int ca;                /* where there is a network: the sandbox's CA (net-ca.h) */
 };
 /* Runs one sandbox to its end. Never returns. */

@@ -18,15 +18,19 @@ int loop_init(struct loop *l) {
 }
 
 int loop_add(struct loop *l, struct watch *w, int fd, uint32_t events, void (*fn)(struct watch *, uint32_t)) {
-        struct epoll_event e = {.events = events, .data.ptr = w};
+        /* See loop_want. */
+        struct epoll_event e = {.events = events ? events : EPOLLONESHOT, .data.ptr = w};
         if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &e) < 0)
                 return -errno;
-        *w = (struct watch){.fd = fd, .events = events, .fn = fn};
+        *w = (struct watch){.fd = fd, .events = e.events, .fn = fn};
         return 0;
 }
 
 void loop_want(struct loop *l, struct watch *w, uint32_t events) {
         struct epoll_event e = {.events = events, .data.ptr = w};
+        /* Nothing is waited for: EPOLLHUP and EPOLLERR come nevertheless, but once, and not without end. */
+        if (events == 0)
+                e.events = events = EPOLLONESHOT;
         if (w->fd < 0 || w->events == events)
                 return;
         w->events = events;

@@ -11,12 +11,46 @@
 #include "model/table.h"
 #include "proto/net-msg.h"
 #include "svc/loop.h"
+#include "svc/tls.h"
 
 #define BROKER_CONNECTIONS_MAX 4096u
 #define BROKER_ADDRESSES_MAX 8u      /* of a name, that are tried */
 #define BROKER_DIAL_MS 30000u        /* for all of it: resolving, and every address */
 #define BROKER_ATTEMPT_MS 5000u      /* for one address, where there are others */
 #define BROKER_REPORTS_MAX 200u      /* a second */
+
+struct broker;
+
+/* A connection to an upstream, while it is made: the name is resolved, its addresses are checked, one is dialled after the
+ * other. */
+enum dial_result {
+        DIAL_CONNECTED, /* fd is the owner's */
+        DIAL_FORBIDDEN, /* every address is one that no rule opens */
+        DIAL_FAILED,    /* why says it */
+};
+struct dial {
+        struct watch w;
+        struct dial **slot; /* the owner's pointer to it; NULL: it is not wanted any more */
+        struct dial *next, **prev;
+        void (*done)(void *owner, enum dial_result result, int fd, const char *why);
+        void *owner;
+        struct verdict verdict;
+        struct request request; /* host points into `host` */
+        char host[REQUEST_HOST_MAX + 1];
+        struct sockaddr_in6 address[BROKER_ADDRESSES_MAX]; /* or a sockaddr_in */
+        size_t n_addresses, tried;
+        uint64_t deadline, attempt_deadline; /* ms */
+        int last_error;
+        bool resolving; /* the resolver has it */
+};
+/* *slot is set while it is at work, and NULL again when done is called, once, which may be within this call. */
+void dial_start(struct dial **slot, const struct request *r, const struct verdict *v,
+                void (*done)(void *owner, enum dial_result result, int fd, const char *why), void *owner);
+void dial_cancel(struct dial **slot);
+void dials_tick(struct broker *b);
+void dial_address_of(const struct sockaddr_in6 *a, struct request_address *ret);
+/* The resolver's answer: called once for each resolver_ask, later or at once. */
+void dial_resolved(struct dial *d, const struct sockaddr_in6 *addresses, size_t n, const char *why);
 
 struct buffer {
         char *data; /* NULL: empty */
@@ -32,6 +66,7 @@ struct flow {
         bool closed;         /* and `to` was told so */
 };
 
+/* L4: bytes that pass unread. */
 struct connection {
         struct watch client, upstream;
         struct connection *next, **prev;
@@ -39,21 +74,19 @@ struct connection {
         char host[REQUEST_HOST_MAX + 1];
         struct verdict verdict;
         struct flow up, down;
-        uint64_t deadline; /* ms: of dialling; 0: connected */
-        uint64_t attempt_deadline;
-        struct sockaddr_in6 address[BROKER_ADDRESSES_MAX]; /* or a sockaddr_in */
-        size_t n_addresses, tried;
-        int last_error;
-        bool resolving;    /* an answer is to come, and finds it gone if need be */
-        bool gone;
+        struct dial *dial; /* while it is made */
+        bool made;
 };
 
 struct broker {
         struct loop loop;
         struct watch control, gate;
         struct table table;
+        struct tls_trust *trust;
         struct connection *connections;
-        unsigned n_connections;
+        struct exchange *exchanges; /* http.c */
+        struct dial *dials;
+        unsigned n_connections;     /* of both kinds */
         uint64_t lease, asked; /* ms: forwards until then; when it was asked for */
         bool held;             /* the lease is over: nothing is read */
         uint64_t reports_second;
@@ -63,25 +96,40 @@ struct broker {
 extern struct broker broker;
 
 void broker_report(struct broker *b, struct net_report *r);
+/* A report of this place. */
+void broker_describe(const struct request *r, const struct verdict *v, struct net_report *report);
 /* True while bytes may be carried; asks for the lease in time. */
 bool broker_may_forward(struct broker *b);
+/* What a job says, read like what anybody says. */
+int broker_read_place(const struct broker_job *job, struct request *r, char host[REQUEST_HOST_MAX + 1]) _must_check_;
+void broker_reset_on_close(int fd);
+void broker_close_on_end(int fd);
 
-/* A job of the gate's; takes the client's socket. */
+/* Jobs of the gate's; they take the socket. */
 void connection_new(struct broker *b, const struct broker_job *job, int client);
-/* The name's addresses; called once, later or at once. */
-void connection_resolved(struct connection *c, const struct sockaddr_in6 *addresses, size_t n, const char *why);
-void connections_tick(struct broker *b);
-/* A lease has come, or another policy. */
+void exchange_new(struct broker *b, const struct broker_job *job, int channel);
+void exchanges_tick(struct broker *b);
+/* A lease has come. */
 void connections_resume(struct broker *b);
+void exchanges_resume(struct broker *b);
+/* Another policy is in force. */
 void connections_decide_again(struct broker *b);
+void exchanges_decide_again(struct broker *b);
 
 /* Bytes of a connection, once it is made. */
 void relay_start(struct connection *c);
 void relay_want(struct connection *c);
 void connection_end(struct connection *c, bool reset);
 
+/* Budgets (account.c): memory that all brokers of a sandbox share, and that outlives each. */
+int account_init(int fd, const struct table *t) _must_check_;
+/* Charges a connection or request to every budget that the verdict names and to the run's; false: one of them is used up, and
+ * none was charged; *ret_what says which ("requests"). */
+bool account_begin(const struct verdict *v, const struct request *r, const char **ret_what) _must_check_;
+bool account_bytes(const struct verdict *v, bool up, uint64_t n, const char **ret_what) _must_check_;
+
 /* The resolver: the host's servers and its hosts file, read before the cage. */
 int resolver_init(struct broker *b) _must_check_;
-void resolver_ask(struct connection *c);
+void resolver_ask(struct dial *d);
 /* ms until the next timeout; -1: none. */
 int resolver_tick(void);

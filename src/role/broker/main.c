@@ -9,6 +9,7 @@
 #include "role/broker/broker.h"
 #include "svc/net-cage.h"
 #include "svc/net-table.h"
+#include "model/canonical.h"
 
 #define TICK_MS 1000
 #define RENEW_MS 1000 /* before a lease ends, the next is asked for */
@@ -16,6 +17,33 @@
 #define HELD_TICK_MS 100
 
 struct broker broker;
+
+void broker_reset_on_close(int fd) {
+        const struct linger now = {.l_onoff = 1};
+        (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+}
+
+void broker_close_on_end(int fd) {
+        const struct linger off = {};
+        (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
+}
+
+void broker_describe(const struct request *q, const struct verdict *v, struct net_report *r) {
+        r->port = q->port;
+        r->rule = v->rule;
+        r->quiet = v->quiet;
+        if (q->is_address)
+                memcpy(r->address, q->address.byte, sizeof(r->address));
+        memcpy(r->host, q->host.p, MIN(q->host.n, sizeof(r->host) - 1));
+}
+
+int broker_read_place(const struct broker_job *job, struct request *r, char host[REQUEST_HOST_MAX + 1]) {
+        if (job->port == 0 || job->port > UINT16_MAX || !memchr(job->host, 0, sizeof(job->host)))
+                return -EBADMSG;
+        int k = canonical_host(job->host, strlen(job->host), host, r, NULL);
+        r->port = (uint16_t)job->port;
+        return k;
+}
 
 void broker_report(struct broker *b, struct net_report *r) {
         uint64_t second = b->loop.now / 1000;
@@ -45,10 +73,12 @@ static void take_order(struct broker *b, const struct net_order *o, const int *f
                 b->lease = o->n;
                 b->held = b->loop.now >= b->lease;
                 connections_resume(b);
+                exchanges_resume(b);
         } else if (o->type == NET_POLICY && n == 1) {
                 if (net_table_map(fds[0], &b->table) < 0)
                         exit(1); /* never the old one on */
                 connections_decide_again(b);
+                exchanges_decide_again(b);
         }
 }
 
@@ -83,8 +113,11 @@ static void gate_ready(struct watch *w, uint32_t events) {
                 loop_close(&broker.loop, w);
                 return;
         }
-        if (n == sizeof(job) && job.type == BROKER_CONNECT && n_fds == 1) {
-                connection_new(&broker, &job, fds[0]);
+        if (n == sizeof(job) && n_fds == 1 && (job.type == BROKER_CONNECT || job.type == BROKER_EXCHANGE)) {
+                if (job.type == BROKER_CONNECT)
+                        connection_new(&broker, &job, fds[0]);
+                else
+                        exchange_new(&broker, &job, fds[0]);
                 n_fds = 0;
         }
         for (size_t i = 0; i < n_fds; i++)
@@ -95,7 +128,8 @@ static int tick(void *arg) {
         struct broker *b = (struct broker *)arg;
         int dns = resolver_tick(), timeout = b->n_connections > 0 ? TICK_MS : -1;
 
-        connections_tick(b);
+        dials_tick(b);
+        exchanges_tick(b);
         if (b->held && b->n_connections > 0) {
                 (void)broker_may_forward(b);
                 timeout = HELD_TICK_MS;
@@ -109,13 +143,16 @@ int main(void) {
         struct broker *b = &broker;
         struct error e = {};
 
-        if (loop_init(&b->loop) < 0 || resolver_init(b) < 0)
+        if (loop_init(&b->loop) < 0 || resolver_init(b) < 0 || tls_init(&e) < 0 || tls_trust_new(NULL, NULL, &b->trust, &e) < 0)
                 return 3;
         if (net_cage(seccomp_broker, ELEMENTSOF(seccomp_broker), &e) < 0)
                 return 2;
         if (net_table_map(BROKER_FD_TABLE, &b->table) < 0)
                 return 4;
+        if (account_init(BROKER_FD_BUDGETS, &b->table) < 0)
+                return 4;
         close(BROKER_FD_TABLE);
+        close(BROKER_FD_BUDGETS);
         if (loop_add(&b->loop, &b->control, BROKER_FD_CONTROL, EPOLLIN, control_ready) < 0 ||
             loop_add(&b->loop, &b->gate, BROKER_FD_GATE, EPOLLIN, gate_ready) < 0)
                 return 5;

@@ -1,5 +1,6 @@
 /* Carrying bytes between the sandbox's socket and the upstream's, unread. What cannot be written at once is kept, and nothing
  * more is read from that side until it was: memory is bounded by one buffer a direction. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -67,7 +68,8 @@ static int push_left(struct flow *f) {
         return 0;
 }
 
-static int pull(struct flow *f) {
+static int pull(struct connection *c, struct flow *f) {
+        const char *spent;
         size_t k;
         ssize_t n = recv(f->from->fd, chunk, sizeof(chunk), MSG_DONTWAIT);
 
@@ -76,6 +78,13 @@ static int pull(struct flow *f) {
         if (n == 0) {
                 f->ended = true;
                 return 0;
+        }
+        if (!account_bytes(&c->verdict, f == &c->up, (size_t)n, &spent)) {
+                struct net_report r = {.type = NET_SPENT, .what = NET_TCP};
+                broker_describe(&c->request, &c->verdict, &r);
+                snprintf(r.text, sizeof(r.text), "%s", spent);
+                broker_report(&broker, &r);
+                return -1;
         }
         if (write_some(f, chunk, (size_t)n, &k) < 0)
                 return -1;
@@ -89,7 +98,7 @@ static void serve(struct connection *c, struct flow *out_of, struct flow *into, 
                 r = push_left(into);
         if (r == 0 && events & (EPOLLIN | EPOLLHUP | EPOLLERR) && !out_of->ended && out_of->left.len == 0 &&
             broker_may_forward(&broker))
-                r = pull(out_of);
+                r = pull(c, out_of);
         if (r == 0 && events & EPOLLERR)
                 r = -1;
         if (r < 0) {
@@ -119,6 +128,6 @@ void relay_start(struct connection *c) {
         c->down = (struct flow){.from = &c->upstream, .to = &c->client};
         c->client.fn = client_ready;
         c->upstream.fn = upstream_ready;
-        c->deadline = 0;
+        c->made = true;
         relay_want(c);
 }

@@ -48,7 +48,7 @@ static void socket_state(void *data, ares_socket_t fd, int readable, int writabl
 }
 
 static void answered(void *arg, int status, int timeouts, struct ares_addrinfo *result) {
-        struct connection *c = (struct connection *)arg;
+        struct dial *d = (struct dial *)arg;
         struct sockaddr_in6 a[2 * BROKER_ADDRESSES_MAX] = {};
         size_t n = 0;
 
@@ -59,7 +59,7 @@ static void answered(void *arg, int status, int timeouts, struct ares_addrinfo *
                         memcpy(&a[n++], i->ai_addr, (size_t)i->ai_addrlen);
         if (result)
                 ares_freeaddrinfo(result);
-        connection_resolved(c, a, n, status == ARES_SUCCESS ? "the name has no address" : ares_strerror(status));
+        dial_resolved(d, a, n, status == ARES_SUCCESS ? "the name has no address" : ares_strerror(status));
 }
 
 /* A line of hosts(5): an address, then names. */
@@ -90,20 +90,20 @@ static bool line_names(const char *line, struct request_text name, struct sockad
         return true;
 }
 
-void resolver_ask(struct connection *c) {
+void resolver_ask(struct dial *d) {
         const struct ares_addrinfo_hints hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = ARES_AI_NUMERICSERV};
         struct sockaddr_in6 a[BROKER_ADDRESSES_MAX] = {};
         char service[8];
         size_t n = 0;
 
         for (const char *line = hosts; line && line < hosts + n_hosts && n < ELEMENTSOF(a); line += strlen(line) + 1)
-                n += line_names(line, c->request.host, &a[n], c->request.port);
+                n += line_names(line, d->request.host, &a[n], d->request.port);
         if (n > 0) {
-                connection_resolved(c, a, n, NULL);
+                dial_resolved(d, a, n, NULL);
                 return;
         }
-        snprintf(service, sizeof(service), "%u", c->request.port);
-        ares_getaddrinfo(channel, c->host, service, &hints, answered, c);
+        snprintf(service, sizeof(service), "%u", d->request.port);
+        ares_getaddrinfo(channel, d->host, service, &hints, answered, d);
 }
 
 int resolver_tick(void) {

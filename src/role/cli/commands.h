@@ -24,10 +24,14 @@ int command_rm(int argc, char **argv);
 int command_kill(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 int command_policy(int argc, char **argv);
+int command_why(int argc, char **argv);
 int command_assess(int argc, char **argv);
 int command_image(int argc, char **argv);
 int command_build(int argc, char **argv); /* also image build */
 int command_workspace(int argc, char **argv);
+
+/* `belljar policy compile`: prints what became of the rules; the block goes to `to`, unless that is NULL. */
+int policy_compile_file(const char *file, const char *to, bool json);
 
 /* Finds the sandbox that a command is about: by name, --last, or the last of this directory, which is said on stderr. */
 int find_sandbox(const char *which, bool last, struct state *ret, struct error *e) _must_check_;

@@ -6,14 +6,14 @@
 #include "role/cli/options.h"
 
 const struct option_spec option_table[] = {
-        {OPT_POLICY, "policy", 'f', "FILE", IN(RUN), "read the policy from FILE (belljar.yaml is never taken by itself)"},
+        {OPT_POLICY, "policy", 'f', "FILE", IN(RUN) | IN(WHY), "read the policy from FILE (belljar.yaml is never taken by itself)"},
         {OPT_WORKSPACE, "workspace", 0, "DIR|NAME", IN(RUN), "the directory that the command works in (default: the current one), or the name of one that Belljar keeps"},
         {OPT_NO_WORKSPACE, "no-workspace", 0, NULL, IN(RUN), "show no directory of the caller"},
         {OPT_MODE, "mode", 0, "MODE", IN(RUN), "workspace: cow keeps changes apart (default), rw writes through, ro refuses writes"},
         {OPT_READ, "read", 0, "PATH", IN(RUN), "show PATH of the host read-only; may be repeated"},
         {OPT_HIDE, "hide", 0, "PATTERN", IN(RUN), "hide a path or glob, existing or not; may be repeated"},
-        {OPT_ALLOW, "allow", 0, "HOST[:PORT]", IN(RUN), "let connections to a host through, unread; on port 443, the default, TLS only; may be repeated"},
-        {OPT_DENY, "deny", 0, "HOST[:PORT]", IN(RUN), "refuse a host that other rules allow; may be repeated"},
+        {OPT_ALLOW, "allow", 0, "HOST[:PORT]", IN(RUN) | IN(WHY), "let connections to a host through, unread; on port 443, the default, TLS only; may be repeated"},
+        {OPT_DENY, "deny", 0, "HOST[:PORT]", IN(RUN) | IN(WHY), "refuse a host that other rules allow; may be repeated"},
         {OPT_ENV, "env", 'e', "NAME[=VALUE]", IN(RUN), "set a variable, or take it over from here"},
         {OPT_ENV_FILE, "env-file", 0, "FILE", IN(RUN), "set the variables of FILE, a NAME=VALUE a line"},
         {OPT_WORKDIR, "workdir", 'w', "DIR", IN(RUN), "start in DIR, as seen inside"},
@@ -56,6 +56,8 @@ const struct option_spec option_table[] = {
         {OPT_BUILD_ARG, "build-arg", 0, "NAME[=VALUE]", IN(BUILD), "a value for an ARG, or take it over from here; may be repeated"},
         {OPT_TARGET, "target", 0, "STAGE", IN(BUILD), "the stage to build (default: the last)"},
         {OPT_FAIL_ON, "fail-on", 0, "SEVERITY", IN(ASSESS), "exit with 1 where a finding is high, or medium or worse, or low or worse"},
+        {OPT_METHOD, "method", 0, "METHOD", IN(WHY), "of the request (default: GET)"},
+        {OPT_TO, "to", 0, "FILE", IN(POLICY), "compile: write what the rules become to FILE"},
         {OPT_HELP, "help", 'h', NULL, ~0u, "say what a command takes"},
         {OPT_VERSION, "version", 0, NULL, IN(HELP), "print the version"},
 };
@@ -82,9 +84,16 @@ const struct command_spec command_table[COMMAND_N] = {
                 "Ends everything in the sandbox. Its changes are kept."},
         [COMMAND_DOCTOR] = {COMMAND_DOCTOR, "doctor", NULL, "[OPTION...]", "say what this host can give, and how to mend what it cannot",
                 "Lists tiers and controls, what is lost without each, and the exact fix."},
-        [COMMAND_POLICY] = {COMMAND_POLICY, "policy", NULL, "check [--json] FILE | schema | tiers", "check a policy, print the JSON Schema or the table of tiers",
-                "check reads FILE as belljar run -f does, and prints what it understood, or what is wrong with it. schema prints the "
+        [COMMAND_POLICY] = {COMMAND_POLICY, "policy", NULL, "check [--json] FILE | compile [--json] [--to FILE] FILE | schema | tiers",
+                "check a policy, print the JSON Schema or the table of tiers",
+                "check reads FILE as belljar run -f does, and prints what it understood, or what is wrong with it. compile turns its network rules into the table that is decided "
+                "with, and prints its size. schema prints the "
                 "JSON Schema for editors. tiers prints which tier is chosen for which risk."},
+        [COMMAND_WHY] = {COMMAND_WHY, "why", NULL, "[OPTION...] URL | HOST:PORT", "say what becomes of a request under a policy, and why",
+                "Decides on a request (a URL) or a connection (HOST:PORT) by the same table that a run is held to, and prints the "
+                "decision, the rule and its line, and, where it is denied, the flag or the policy's line that would let it pass. "
+                "Nothing is connected to. Without -f and --allow nothing is allowed.\n\n"
+                "Exit status: 0 allowed, 1 denied, 125 where the question has no answer."},
         [COMMAND_ASSESS] = {COMMAND_ASSESS, "assess", NULL, "[OPTION...] FILE", "say what a setup that exists holds, and what is weak in it",
                 "Reads a compose file, the output of docker inspect (- is standard input), a Kubernetes pod or what has a pod "
                 "template, a devcontainer.json, Claude Code's settings.json or sandbox-runtime's settings, and answers the three "

@@ -16,6 +16,7 @@
 #include "role/cli/prepare.h"
 #include "svc/changes.h"
 #include "svc/entry.h"
+#include "svc/net-account.h"
 #include "svc/net-table.h"
 #include "svc/shadow.h"
 #include "svc/state.h"
@@ -244,7 +245,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
                            struct run_result *res, struct error *e) {
         struct plan *p = x->plan;
         struct guard g = {.supervisor = -1, .out = {-1, -1}, .plan = p};
-        struct supervise sup = {.plan = p, .state = s, .remove = o->rm, .table = -1, .ca = x->ca.fd};
+        struct supervise sup = {.plan = p, .state = s, .remove = o->rm, .table = -1, .budgets = -1, .ca = x->ca.fd};
         struct cgroup cg = {.v2 = -EBADF};
         bool have_cgroup = false;
         int pair[2], r;
@@ -258,6 +259,10 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
                 return r;
         if (p->network.on && (sup.table = net_table_seal(p->network.table, p->network.table_size)) < 0) {
                 r = error_errno(e, sup.table, "the compiled policy cannot be handed over");
+                goto no_run;
+        }
+        if (p->network.on && (sup.budgets = account_make(o->policy->network.n_budgets + 1)) < 0) {
+                r = error_errno(e, sup.budgets, "the memory of the budgets cannot be made");
                 goto no_run;
         }
         g.log.silent = o->quiet;
@@ -293,6 +298,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
                 goto no_run;
         }
         fd_close(sup.table);
+        fd_close(sup.budgets);
         fd_close(TAKE_FD(x->ca.fd));
         /* While the sandbox is being made. The lock on its directory stays with this process, too, until it ends: the
          * record must not be taken over before it was reported on. */
@@ -315,6 +321,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         return 0;
 no_run:
         fd_close(sup.table);
+        fd_close(sup.budgets);
         if (have_cgroup)
                 (void)!cgroup_remove(&cg, 0);
         cgroup_clear(&cg);

@@ -31,6 +31,7 @@ static int dispatch(enum command_id id, int argc, char **argv) {
         case COMMAND_KILL: return command_kill(argc, argv);
         case COMMAND_DOCTOR: return command_doctor(argc, argv);
         case COMMAND_POLICY: return command_policy(argc, argv);
+        case COMMAND_WHY: return command_why(argc, argv);
         case COMMAND_ASSESS: return command_assess(argc, argv);
         case COMMAND_IMAGE: return command_image(argc, argv);
         case COMMAND_BUILD: return command_build(argc, argv);

@@ -53,15 +53,25 @@ static void decide(struct gate *g, struct client *c, struct verdict *ret) {
         }
 }
 
+struct watch *gate_broker(struct gate *g) {
+        struct net_report wanted = {.type = NET_BROKER_WANTED, .rule = IDENTITY};
+
+        if (g->brokers[IDENTITY].fd >= 0)
+                return &g->brokers[IDENTITY];
+        if (!g->wanted[IDENTITY]) {
+                g->wanted[IDENTITY] = true;
+                (void)!send(g->control.fd, &wanted, sizeof(wanted), MSG_DONTWAIT | MSG_NOSIGNAL);
+        }
+        return NULL;
+}
+
 /* To the broker, or in wait for it. */
 static void hand_over(struct gate *g, struct client *c) {
-        struct watch *broker = &g->brokers[IDENTITY];
-        struct broker_job job = {.type = BROKER_CONNECT, .port = c->request.port, .is_address = c->request.is_address};
-        struct net_report wanted = {.type = NET_BROKER_WANTED, .rule = IDENTITY};
+        struct watch *broker = gate_broker(g);
+        struct broker_job job = {.type = BROKER_CONNECT, .port = c->request.port};
         int r = -EAGAIN;
 
-        if (broker->fd >= 0) {
-                memcpy(job.address, c->request.address.byte, sizeof(job.address));
+        if (broker) {
                 memcpy(job.host, c->request.host.p, MIN(c->request.host.n, sizeof(job.host) - 1));
                 r = fd_send(broker->fd, &job, sizeof(job), &c->w.fd, 1, MSG_DONTWAIT);
                 if (r == 0) {
@@ -69,9 +79,6 @@ static void hand_over(struct gate *g, struct client *c) {
                         return;
                 }
                 loop_want(&g->loop, broker, EPOLLIN | (r == -EAGAIN ? EPOLLOUT : 0));
-        } else if (!g->wanted[IDENTITY]) {
-                g->wanted[IDENTITY] = true;
-                (void)!send(g->control.fd, &wanted, sizeof(wanted), MSG_DONTWAIT | MSG_NOSIGNAL);
         }
         c->waits = true;
         loop_want(&g->loop, &c->w, 0); /* EPOLLHUP comes all the same */
@@ -83,6 +90,14 @@ void clients_resume(struct gate *g) {
                 if (c->waits)
                         hand_over(g, c);
         }
+}
+
+/* Its rules look at requests. */
+static void read_requests(struct gate *g, struct client *c, bool tls) {
+        int fd = loop_release(&g->loop, &c->w);
+
+        web_start(g, &c->request, fd, tls);
+        end_client(g, c, false);
 }
 
 static void look_at_hello(struct gate *g, struct client *c) {
@@ -110,6 +125,10 @@ static void look_at_hello(struct gate *g, struct client *c) {
         case CLIENT_HELLO_DONE:
                 break;
         case CLIENT_HELLO_NOT_TLS:
+                if (c->access == TABLE_READ) {
+                        read_requests(g, c, false);
+                        return;
+                }
                 refuse(g, c, NET_TLS, VERDICT_PROTOCOL, "this is not TLS");
                 return;
         case CLIENT_HELLO_MALFORMED:
@@ -131,7 +150,10 @@ static void look_at_hello(struct gate *g, struct client *c) {
         }
         int one = 1;
         (void)setsockopt(c->w.fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
-        hand_over(g, c);
+        if (c->access == TABLE_READ)
+                read_requests(g, c, true);
+        else
+                hand_over(g, c);
 }
 
 static void client_ready(struct watch *w, uint32_t events) {
@@ -213,7 +235,7 @@ static void accept_client(struct gate *g, int fd) {
                         loop_want(&g->loop, &c->w, EPOLLIN);
                 break;
         case TABLE_READ:
-                refuse(g, c, NET_TCP, VERDICT_UNREAD, "requests cannot be read yet");
+                loop_want(&g->loop, &c->w, EPOLLIN);
                 break;
         case TABLE_REFUSE:
         default:

@@ -122,7 +122,7 @@ static void start_broker(struct supervisor *x, uint32_t identity) {
                 return;
         r = make_pair(&gate, &channel);
         if (r == 0) {
-                const int fds[] = {control, n->table, channel};
+                const int fds[] = {control, n->table, channel, x->s->budgets};
                 if ((r = ask_guard(x, NET_ROLE_BROKER, fds, ELEMENTSOF(fds))) == 0)
                         r = fd_send(n->gate, &order, sizeof(order), &gate, 1, MSG_DONTWAIT);
                 close(gate);

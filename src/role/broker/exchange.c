@@ -1,0 +1,242 @@
+/* L7: requests that the gate wrote, decided on again, written anew for the upstream, and its responses written anew for the
+ * gate. One exchange serves one connection of the sandbox's, or one stream of it, with one upstream at a time. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/fd.h"
+#include "model/canonical.h"
+#include "model/denial.h"
+#include "role/broker/broker.h"
+#include "svc/http-fields.h"
+#include "svc/http-relay.h"
+
+struct exchange {
+        struct http_relay relay;
+        struct exchange *next, **prev;
+        struct request place; /* host and port; host points into place_host */
+        char place_host[REQUEST_HOST_MAX + 1];
+        bool tls;
+        struct dial *dial;
+        /* The request at work. */
+        struct request request;
+        struct verdict verdict;
+        struct canonical_buffer canonical;
+        char target[3 * REQUEST_TARGET_MAX], authority[REQUEST_HOST_MAX + 9];
+        uint64_t up, down;
+};
+
+static struct exchange *exchange_of(struct http_relay *r) { return loop_container(r, struct exchange, relay); }
+
+static void report(struct exchange *x, enum net_report_type type, enum verdict_reason reason, const char *text) {
+        struct net_report r = {.type = type, .what = NET_HTTP, .reason = reason, .up = x->up, .down = x->down};
+        const struct request *q = x->request.host.n ? &x->request : &x->place;
+
+        broker_describe(q, &x->verdict, &r);
+        if (text)
+                snprintf(r.text, sizeof(r.text), "%s", text);
+        else
+                snprintf(r.text, sizeof(r.text), "%.*s %.200s", (int)MIN(x->request.method.n, 32u), x->request.method.p ? x->request.method.p : "", x->target);
+        broker_report(&broker, &r);
+}
+
+static void answer(struct exchange *x, unsigned status, const char *reason, const char *rule, const char *fix) {
+        char body[DENIAL_JSON_MAX];
+        size_t n = denial_json(body, sizeof(body), rule, reason, fix);
+        http_relay_answer(&x->relay, status, "application/json", body, n);
+}
+
+static void connected(void *owner, enum dial_result result, int fd, const char *why) {
+        struct exchange *x = (struct exchange *)owner;
+        struct http_relay *r = &x->relay;
+
+        if (result != DIAL_CONNECTED) {
+                if (result == DIAL_FORBIDDEN)
+                        report(x, NET_DENIED, VERDICT_ADDRESS, "");
+                http_relay_unconnected(r, result == DIAL_FORBIDDEN ? denial_reason(VERDICT_ADDRESS) : why);
+                return;
+        }
+        struct tls *tls = x->tls ? tls_connect(broker.trust, fd, x->place_host, false) : NULL;
+        if ((x->tls && !tls) || stream_init(&r->upstream.s, r->loop, fd, tls, http_relay_upstream_ready) < 0) {
+                tls_free(tls);
+                close(fd);
+                http_relay_unconnected(r, "out of memory");
+                return;
+        }
+        r->upstream.eof = false;
+        http_relay_connected(r);
+}
+
+static bool peer_allowed(const struct exchange *x) {
+        struct sockaddr_in6 a = {};
+        struct request_address address;
+        socklen_t n = sizeof(a);
+
+        if (getpeername(x->relay.upstream.s.w.fd, (struct sockaddr *)&a, &n) < 0)
+                return false;
+        dial_address_of(&a, &address);
+        return table_address_allowed(&broker.table, &x->verdict, &address, x->place.port);
+}
+
+static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out *out) {
+        struct exchange *x = exchange_of(r);
+        const struct canonical_parts parts = {
+                .tls = x->tls, .dialled = x->place.host, .port = x->place.port,
+                .method = {out->method.p, out->method.n},
+                .target = {http_span_text(&r->request, r->request.target).p, r->request.target.n},
+                .host = {http_span_text(&r->request, r->request.host).p, r->request.host.n},
+        };
+        const char *why = NULL, *spent = NULL;
+
+        x->up = x->down = 0;
+        x->verdict = (struct verdict){.rule = TABLE_NONE};
+        x->request = (struct request){};
+        x->target[0] = 0;
+        if (canonical_request(&parts, &x->canonical, &x->request, &why) < 0) {
+                /* The gate has let pass what it should not have: it is not to be trusted with another word. */
+                report(x, NET_DENIED, VERDICT_PROTOCOL, why);
+                return HTTP_RELAY_CUT;
+        }
+        http_fields_measure(&r->request, &x->request);
+        ssize_t n = canonical_write_target(&x->request, x->target, sizeof(x->target) - 1),
+                a = canonical_write_authority(&x->request, x->authority, sizeof(x->authority));
+        if (n < 0 || a < 0)
+                return HTTP_RELAY_CUT;
+        x->target[n] = 0;
+        table_decide(&broker.table, &x->request, &x->verdict);
+        if (!x->verdict.allowed) {
+                report(x, NET_DENIED, x->verdict.reason, NULL);
+                answer(x, 403, denial_reason(x->verdict.reason), NULL, "");
+                return HTTP_RELAY_ANSWERED;
+        }
+        if (!account_begin(&x->verdict, &x->request, &spent)) {
+                report(x, NET_SPENT, VERDICT_ALLOWED, spent);
+                answer(x, 403, denial_spent(spent), NULL, "");
+                return HTTP_RELAY_ANSWERED;
+        }
+        out->target = (struct http_text){x->target, (size_t)n};
+        out->host = (struct http_text){x->authority, (size_t)a};
+        out->keep = http_fields_keep;
+        r->body_max = x->verdict.body_max;
+        (void)broker_may_forward(&broker);
+        /* The connection that there is was made for an earlier request, whose rules may open another address. */
+        if (r->upstream.s.w.fd >= 0 && !peer_allowed(x))
+                stream_reset(&r->upstream.s, r->loop);
+        if (r->upstream.s.w.fd < 0 && !x->dial)
+                dial_start(&x->dial, &x->place, &x->verdict, connected, x);
+        return HTTP_RELAY_FORWARD;
+}
+
+static enum http_relay_verdict on_response(struct http_relay *r, struct http1_out *out) {
+        out->keep = http_fields_keep;
+        return HTTP_RELAY_FORWARD;
+}
+
+static bool may_read(struct http_relay *r, bool up) { return broker_may_forward(&broker); }
+
+static bool moved(struct http_relay *r, bool up, size_t n) {
+        struct exchange *x = exchange_of(r);
+        const char *spent = NULL;
+
+        if (up)
+                x->up += n;
+        else
+                x->down += n;
+        if (account_bytes(&x->verdict, up, n, &spent))
+                return true;
+        report(x, NET_SPENT, VERDICT_ALLOWED, spent);
+        return false;
+}
+
+static void refused(struct http_relay *r, enum http_refusal why) {
+        struct exchange *x = exchange_of(r);
+
+        if (why == HTTP_BODY_LARGE) {
+                report(x, NET_DENIED, VERDICT_BODY, NULL);
+                answer(x, 403, denial_reason(VERDICT_BODY), NULL, "");
+        } /* else: nothing that the gate writes is refused here; it is a reset */
+}
+
+static void failed(struct http_relay *r, const char *text) {
+        struct exchange *x = exchange_of(r);
+
+        report(x, NET_UPSTREAM, VERDICT_ALLOWED, text);
+        answer(x, 502, text, NULL, "");
+}
+
+static void done(struct http_relay *r, bool cut) {
+        struct exchange *x = exchange_of(r);
+
+        x->up += x->request.target_bytes + x->request.header_bytes;
+        report(x, NET_ENDED, VERDICT_ALLOWED, NULL);
+}
+
+static void ended(struct http_relay *r) {
+        struct exchange *x = exchange_of(r);
+
+        dial_cancel(&x->dial);
+        *x->prev = x->next;
+        if (x->next)
+                x->next->prev = x->prev;
+        broker.n_connections--;
+        free(x);
+}
+
+static const struct http_relay_owner owner = {
+        .request = on_request, .response = on_response, .may_read = may_read, .moved = moved, .refused = refused,
+        .failed = failed, .done = done, .ended = ended,
+};
+
+void exchange_new(struct broker *b, const struct broker_job *job, int channel) {
+        struct exchange *x = b->n_connections < BROKER_CONNECTIONS_MAX ? (struct exchange *)calloc(1, sizeof(*x)) : NULL;
+
+        if (!x || broker_read_place(job, &x->place, x->place_host) < 0 ||
+            stream_init(&x->relay.client.s, &b->loop, channel, NULL, http_relay_client_ready) < 0) {
+                close(channel);
+                free(x);
+                return;
+        }
+        x->tls = job->tls;
+        x->relay.upstream.s.w.fd = -1;
+        x->next = b->exchanges;
+        x->prev = &b->exchanges;
+        if (x->next)
+                x->next->prev = &x->next;
+        b->exchanges = x;
+        b->n_connections++;
+        http_relay_init(&x->relay, &owner, &b->loop);
+        x->relay.deadline = 0; /* the gate has its own */
+        http_relay_run(&x->relay);
+}
+
+void exchanges_resume(struct broker *b) {
+        for (struct exchange *x = b->exchanges, *next; x; x = next) {
+                next = x->next;
+                http_relay_run(&x->relay);
+        }
+}
+
+void exchanges_tick(struct broker *b) {
+        for (struct exchange *x = b->exchanges, *next; x; x = next) {
+                next = x->next;
+                http_relay_tick(&x->relay);
+        }
+}
+
+void exchanges_decide_again(struct broker *b) {
+        struct verdict v;
+
+        for (struct exchange *x = b->exchanges, *next; x; x = next) {
+                next = x->next;
+                if (x->relay.state != HTTP_RELAY_ACTIVE && x->relay.state != HTTP_RELAY_TUNNEL)
+                        continue; /* its next request is decided on by itself */
+                table_decide(&b->table, &x->request, &v);
+                if (v.allowed) {
+                        x->verdict = v;
+                        continue;
+                }
+                report(x, NET_DENIED, v.reason, NULL);
+                http_relay_cut(&x->relay);
+        }
+}

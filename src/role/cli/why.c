@@ -1,0 +1,215 @@
+/* `belljar why`: what becomes of a request under a policy, by the same table that gate and broker decide with; and `belljar
+ * policy compile`. Nothing is resolved, connected to or run. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/fd.h"
+#include "model/canonical.h"
+#include "model/policy.h"
+#include "model/why.h"
+#include "role/cli/commands.h"
+#include "role/cli/options.h"
+#include "role/cli/tool.h"
+
+struct asked {
+        const char *file, *method;
+        struct strlist allow, deny;
+        bool json;
+};
+
+static int on_option(int id, const char *arg, void *data, struct error *e) {
+        struct asked *a = data;
+        int r = 0;
+
+        switch (id) {
+        case OPT_POLICY: a->file = arg; break;
+        case OPT_METHOD: a->method = arg; break;
+        case OPT_ALLOW: r = strlist_add(&a->allow, arg); break;
+        case OPT_DENY: r = strlist_add(&a->deny, arg); break;
+        case OPT_JSON: a->json = true; break;
+        default: return error_set(e, EINVAL, "unexpected option");
+        }
+        return r < 0 ? error_set(e, ENOMEM, "out of memory") : 0;
+}
+
+static int read_policy(const struct asked *a, struct policy **ret, struct error *e) {
+        _cleanup_policy_ struct policy *p = NULL;
+        int r;
+
+        if (a->file) {
+                if ((r = tool_policy(a->file, &p, e)) < 0)
+                        return r;
+        } else if (!(p = policy_new()))
+                return error_set(e, ENOMEM, "out of memory");
+        for (size_t i = 0; i < a->allow.n; i++)
+                if ((r = policy_add_allow(p, a->allow.items[i], e)) < 0)
+                        return r;
+        for (size_t i = 0; i < a->deny.n; i++)
+                if ((r = policy_add_deny(p, a->deny.items[i], e)) < 0)
+                        return r;
+        *ret = TAKE_PTR(p);
+        return 0;
+}
+
+/* A URL is a request, HOST:PORT a connection. */
+static int read_request(const struct asked *a, const char *what, char *buf, size_t size, struct request *r, struct error *e) {
+        const char *why = NULL, *method = a->method ?: "GET";
+        int x;
+
+        if (!strstr(what, "://")) {
+                if (a->method) {
+                        error_set(e, EINVAL, "--method is about a request, and %.200s is a connection", what);
+                        return error_fix(e, "write a URL, such as https://%.200s/", what);
+                }
+                x = canonical_authority(what, strlen(what), 443, buf, r, &why);
+                r->layer = REQUEST_L4;
+        } else {
+                x = canonical_url(what, strlen(what), buf, size, r, &why);
+                if (x == 0)
+                        x = canonical_method(method, strlen(method), r, &why);
+        }
+        if (x == 0)
+                return 0;
+        error_set(e, EINVAL, "\"%.200s\" is refused before any rule is looked at: %s", what, why ?: "it has no canonical form");
+        return error_fix(e, "docs/policy.md, \"The canonical form\", says what is read how");
+}
+
+static void print_answer(const struct table *t, const struct request *r, const struct verdict *v, const struct asked *a) {
+        char text[WHY_TEXT], visible[WHY_TEXT * 4];
+
+        str_visible(visible, sizeof(visible), why_request(r, text));
+        printf("%-9s%s\n", v->allowed ? "allowed" : v->quiet ? "denied, quietly" : "denied", visible);
+        str_visible(visible, sizeof(visible), why_reason(t, r, v, text));
+        printf("  why:  %s\n", visible);
+        for (size_t i = 0; v->allowed && i < v->n_matched; i++) {
+                struct table_rule_info u;
+                if (!table_rule(t, v->matched[i], &u))
+                        continue;
+                printf("  rule: %s, %s%s\n", why_place(t, v->matched[i], a->file, text), u.host, u.read ? "" : " (unread)");
+        }
+        if (v->allowed && v->secret != TABLE_NONE)
+                printf("  secret: %s\n", table_secret_name(t, v->secret));
+        if (v->allowed && v->provenance)
+                printf("  only if the URL was given by the user, the policy or an earlier response\n");
+        str_visible(visible, sizeof(visible), why_fix(t, r, v, text));
+        if (visible[0])
+                printf("  fix:  %s\n", visible);
+}
+
+static int explain(const struct asked *a, const char *what, struct error *e) {
+        char buf[REQUEST_HOST_MAX + 1 + REQUEST_TARGET_MAX];
+        _cleanup_policy_ struct policy *p = NULL;
+        _cleanup_free_ void *block = NULL;
+        struct request r = {};
+        struct table t;
+        struct verdict v;
+        size_t size;
+        int x;
+
+        if ((x = read_request(a, what, buf, sizeof(buf), &r, e)) < 0 || (x = read_policy(a, &p, e)) < 0 ||
+            (x = table_compile(&p->network, &block, &size, e)) < 0)
+                return x;
+        if ((x = table_load(block, size, &t)) < 0)
+                return error_errno(e, x, "the compiled rules are not sound");
+        /* Where nobody reads requests, what counts is the connection. */
+        enum table_access access = table_port_access(&t, &r);
+        if (r.layer == REQUEST_L7 && (access == TABLE_PASS_TCP || (access == TABLE_PASS_TLS && r.tls)))
+                r.layer = REQUEST_L4;
+        table_decide(&t, &r, &v);
+        if (a->json) {
+                struct json j = {};
+                why_json(&j, NULL, &t, &r, &v, a->file);
+                _cleanup_free_ char *text = strbuf_take(&j.text);
+                if (!text)
+                        return error_set(e, ENOMEM, "out of memory");
+                fputs(text, stdout);
+        } else
+                print_answer(&t, &r, &v, a);
+        if (fflush(stdout) != 0)
+                return error_errno(e, errno, "the answer cannot be written");
+        return v.allowed ? 0 : 1;
+}
+
+int command_why(int argc, char **argv) {
+        struct asked a = {};
+        struct error e = {};
+        int first, r = options_parse(command_find("why"), argc, argv, on_option, &a, &first, &e);
+
+        if (r >= 0 && argc - first != 1) {
+                error_set(&e, EINVAL, "belljar why takes one URL or HOST:PORT");
+                r = -EINVAL;
+        }
+        if (r >= 0)
+                r = explain(&a, argv[first], &e);
+        if (r < 0)
+                error_print(&e);
+        strlist_clear(&a.allow);
+        strlist_clear(&a.deny);
+        return r < 0 ? EXIT_BELLJAR : r;
+}
+
+static double ms_since(const struct timespec *begin) {
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (double)(now.tv_sec - begin->tv_sec) * 1e3 + (double)(now.tv_nsec - begin->tv_nsec) / 1e6;
+}
+
+static void print_statistics(const char *file, const struct table *t, double ms) {
+        struct table_statistics s;
+        char size[32];
+
+        table_statistics(t, &s);
+        printf("%s: %zu rules, %zu hosts and ranges\n", file, s.rules, s.groups);
+        printf("%-11s%s, %zu relays among it\n", "size", format_size(size, sizeof(size), s.size), s.relays);
+        printf("%-11s%zu words, %zu states, the largest; %zu literals in all\n", "automaton", s.words, s.states, s.literals);
+        printf("%-11s%.2f ms\n", "compiled in", ms);
+}
+
+static void json_statistics(const char *file, const struct table *t, double ms) {
+        struct table_statistics s;
+        struct json j = {};
+
+        table_statistics(t, &s);
+        json_begin(&j, NULL, '{');
+        json_str(&j, "file", file);
+        json_num(&j, "rules", (long long)s.rules);
+        json_num(&j, "hosts", (long long)s.groups);
+        json_num(&j, "bytes", (long long)s.size);
+        json_num(&j, "words", (long long)s.words);
+        json_num(&j, "states", (long long)s.states);
+        json_num(&j, "literals", (long long)s.literals);
+        json_num(&j, "relays", (long long)s.relays);
+        json_num(&j, "microseconds", (long long)(ms * 1000));
+        json_end(&j, '}');
+        _cleanup_free_ char *text = strbuf_take(&j.text);
+        fputs(text ?: "", stdout);
+}
+
+int policy_compile_file(const char *file, const char *to, bool json) {
+        _cleanup_policy_ struct policy *p = NULL;
+        _cleanup_free_ void *block = NULL;
+        struct timespec begin;
+        struct error e = {};
+        struct table t;
+        size_t size;
+        int r;
+
+        clock_gettime(CLOCK_MONOTONIC, &begin);
+        if ((r = tool_policy(file, &p, &e)) >= 0 && (r = policy_check(p, &e)) >= 0 &&
+            (r = table_compile(&p->network, &block, &size, &e)) >= 0 && (r = table_load(block, size, &t)) < 0)
+                error_errno(&e, r, "the compiled rules are not sound");
+        double ms = ms_since(&begin);
+        if (r >= 0 && to && (r = file_replace(AT_FDCWD, to, block, size, 0644)) < 0)
+                error_errno(&e, r, "%s cannot be written", to);
+        if (r < 0) {
+                error_print(&e);
+                return EXIT_BELLJAR;
+        }
+        if (json)
+                json_statistics(file, &t, ms);
+        else
+                print_statistics(file, &t, ms);
+        return fflush(stdout) == 0 ? 0 : EXIT_BELLJAR;
+}

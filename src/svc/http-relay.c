@@ -1,0 +1,662 @@
+/* The relay of http-relay.h. One function does all that can be done and then waits: no state is kept in who called. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "svc/http-relay.h"
+
+#define ROUNDS_MAX 64      /* before others have their turn */
+#define CHUNK_SPACE 64u    /* head and tail of a chunk, and the last chunk */
+#define BODY_ROOM_MIN 8192u /* less room is waited for to grow */
+
+/* --- buffers --- */
+
+static size_t filled(const struct http_buffer *b) { return b->n - b->at; }
+static size_t room(const struct http_buffer *b) { return HTTP_RELAY_BYTES - filled(b); }
+
+static void empty(struct http_buffer *b) {
+        free(b->data);
+        *b = (struct http_buffer){};
+}
+
+/* Space for at least one byte behind what is there; false: no memory, or full. */
+static bool make_room(struct http_buffer *b) {
+        if (!b->data && !(b->data = (char *)malloc(HTTP_RELAY_BYTES)))
+                return false;
+        if (b->at > 0 && (b->at == b->n || HTTP_RELAY_BYTES - b->n < BODY_ROOM_MIN)) {
+                memmove(b->data, b->data + b->at, filled(b));
+                b->n -= b->at;
+                b->at = 0;
+        }
+        return b->n < HTTP_RELAY_BYTES;
+}
+
+/* n is no more than there is room for. */
+static bool append(struct http_buffer *b, const void *data, size_t n) {
+        if (n == 0)
+                return true;
+        if (!make_room(b))
+                return false;
+        if (HTTP_RELAY_BYTES - b->n < n) {
+                memmove(b->data, b->data + b->at, filled(b));
+                b->n -= b->at;
+                b->at = 0;
+        }
+        memcpy(b->data + b->n, data, n);
+        b->n += n;
+        return true;
+}
+
+static void take(struct http_buffer *b, size_t n) {
+        b->at += n;
+        if (b->at == b->n)
+                empty(b);
+}
+
+/* --- ends --- */
+
+static bool usable(const struct http_end *e) { return e->ready && e->s.w.fd >= 0 && !e->s.shaking; }
+
+/* 1: something came, or the end; 0: nothing now; < 0: broken. */
+static int fill(struct http_end *e) {
+        if (!usable(e) || e->eof)
+                return 0;
+        if (!make_room(&e->in))
+                return e->in.data ? 0 : -ENOMEM;
+        ssize_t k = stream_read(&e->s, e->in.data + e->in.n, HTTP_RELAY_BYTES - e->in.n);
+        if (k > 0) {
+                e->in.n += (size_t)k;
+                return 1;
+        }
+        if (filled(&e->in) == 0)
+                empty(&e->in);
+        if (k == -EAGAIN)
+                return 0;
+        if (k < 0)
+                return (int)k;
+        e->eof = true;
+        return 1;
+}
+
+static int flush(struct http_end *e) {
+        int moved = 0;
+
+        while (usable(e) && filled(&e->out) > 0) {
+                ssize_t k = stream_write(&e->s, e->out.data + e->out.at, filled(&e->out));
+                if (k == -EAGAIN)
+                        break;
+                if (k < 0)
+                        return (int)k;
+                take(&e->out, (size_t)k);
+                moved = 1;
+        }
+        return moved;
+}
+
+static void close_upstream(struct http_relay *r) {
+        stream_close(&r->upstream.s, r->loop);
+        empty(&r->upstream.in);
+        empty(&r->upstream.out);
+        r->upstream.eof = r->upstream.ready = false;
+}
+
+/* --- the end --- */
+
+void http_relay_cut(struct http_relay *r) {
+        if (r->state == HTTP_RELAY_ENDED)
+                return;
+        bool busy = r->state == HTTP_RELAY_ACTIVE || r->state == HTTP_RELAY_TUNNEL;
+        r->state = HTTP_RELAY_ENDED;
+        if (busy)
+                r->owner->done(r, true);
+        stream_reset(&r->client.s, r->loop);
+        stream_reset(&r->upstream.s, r->loop);
+        empty(&r->client.in);
+        empty(&r->client.out);
+        empty(&r->upstream.in);
+        empty(&r->upstream.out);
+        if (!r->running)
+                r->owner->ended(r);
+}
+
+static void end_gently(struct http_relay *r) {
+        stream_close(&r->client.s, r->loop);
+        http_relay_cut(r);
+}
+
+static void begin_closing(struct http_relay *r) {
+        close_upstream(r);
+        r->state = HTTP_RELAY_CLOSING;
+        r->deadline = r->loop->now + HTTP_RELAY_LINGER_MS;
+}
+
+void http_relay_answer(struct http_relay *r, unsigned status, const char *type, const char *body, size_t n) {
+        const struct http1_line line = {{"content-type", 12}, {type, strlen(type)}};
+        struct http1_out out = {.status = (uint16_t)status, .request_method = r->request.method_id, .framing = HTTP_LENGTH, .length = n,
+                                .close = true, .more = &line, .n_more = 1};
+        char head[1024];
+
+        if (r->state == HTTP_RELAY_CLOSING || r->state == HTTP_RELAY_ENDED)
+                return;
+        if (r->request.method_id == HTTP_HEAD) {
+                out.framing = HTTP_NO_BODY;
+                out.say_length = true;
+        }
+        int k = http1_write_response(&out, head, sizeof(head), NULL);
+        begin_closing(r);
+        if (k < 0 || room(&r->client.out) < (size_t)k + n || !append(&r->client.out, head, (size_t)k) ||
+            (out.framing == HTTP_LENGTH && !append(&r->client.out, body, n)))
+                http_relay_cut(r);
+}
+
+static void refuse(struct http_relay *r, enum http_refusal why) {
+        bool busy = r->state == HTTP_RELAY_ACTIVE;
+
+        if (!r->response_begun || !busy)
+                r->owner->refused(r, why);
+        if (r->state != HTTP_RELAY_CLOSING)
+                http_relay_cut(r);
+        else if (busy)
+                r->owner->done(r, true);
+}
+
+static void fail(struct http_relay *r, const char *text) {
+        bool busy = r->state == HTTP_RELAY_ACTIVE;
+
+        if (busy && !r->response_begun)
+                r->owner->failed(r, text);
+        if (r->state != HTTP_RELAY_CLOSING)
+                http_relay_cut(r);
+        else
+                r->owner->done(r, true);
+}
+
+/* --- bodies --- */
+
+/* Moves some of a body from one end to the other. 1: progress; 0: waits; < 0: an error of the reader, *ret_refused. */
+static int move_body(struct http_relay *r, bool up, struct http1_body *b, enum http_framing framing, bool *ret_done,
+                     enum http_refusal *ret_refused) {
+        struct http_end *from = up ? &r->client : &r->upstream, *to = up ? &r->upstream : &r->client;
+        char head[HTTP1_CHUNK_HEAD_MAX];
+        struct http_text slice = {};
+        size_t used = 0, space = room(&to->out);
+        int rc, k = 0;
+
+        *ret_refused = HTTP_OK;
+        if (space < BODY_ROOM_MIN)
+                return 0;
+        if (filled(&from->in) == 0) {
+                if (!r->owner->may_read(r, up))
+                        return 0;
+                k = fill(from);
+                if (k < 0)
+                        return k;
+                if (filled(&from->in) == 0) {
+                        if (!from->eof)
+                                return 0;
+                        rc = http1_body_eof(b);
+                        *ret_refused = b->refused;
+                        if (rc < 0)
+                                return rc;
+                        *ret_done = true;
+                }
+        }
+        if (!*ret_done) {
+                rc = http1_body_read(b, from->in.data + from->in.at, MIN(filled(&from->in), space - CHUNK_SPACE), &slice, &used);
+                *ret_refused = b->refused;
+                if (rc < 0)
+                        return rc;
+                *ret_done = rc == 1;
+                if (slice.n > 0) {
+                        size_t n = framing == HTTP_CHUNKED ? http1_chunk_head(head, slice.n) : 0;
+                        if (!append(&to->out, head, n) || !append(&to->out, slice.p, slice.n) ||
+                            (n > 0 && !append(&to->out, HTTP1_CHUNK_TAIL, 2)))
+                                return -ENOMEM;
+                }
+                take(&from->in, used);
+                if (slice.n > 0 && !r->owner->moved(r, up, slice.n))
+                        return -ECANCELED;
+        }
+        if (*ret_done && framing == HTTP_CHUNKED && !append(&to->out, HTTP1_CHUNK_LAST, strlen(HTTP1_CHUNK_LAST)))
+                return -ENOMEM;
+        return used > 0 || *ret_done || k > 0;
+}
+
+/* --- requests --- */
+
+static int start_request(struct http_relay *r, size_t head) {
+        struct http1_out out = {.from = &r->request, .framing = r->request.framing, .length = r->request.length,
+                                .websocket = r->request.websocket};
+        enum http_refusal why = HTTP_OK;
+
+        r->deadline = 0;
+        r->body_max = UINT64_MAX;
+        r->request_done = r->request.framing == HTTP_NO_BODY;
+        r->response_begun = r->response_done = false;
+        r->close = !r->request.keep_alive;
+        r->up = r->request.framing;
+        out.method = http_span_text(&r->request, r->request.method);
+        switch (r->owner->request(r, &out)) {
+        case HTTP_RELAY_FORWARD:
+                break;
+        case HTTP_RELAY_ANSWERED:
+                return 1;
+        case HTTP_RELAY_CUT:
+        default:
+                http_relay_cut(r);
+                return 1;
+        }
+        if (!make_room(&r->upstream.out)) {
+                http_relay_cut(r);
+                return 1;
+        }
+        int k = http1_write_request(&out, r->upstream.out.data + r->upstream.out.n, HTTP_RELAY_BYTES - r->upstream.out.n, &why);
+        if (k < 0) {
+                r->state = HTTP_RELAY_REQUEST;
+                refuse(r, why ? why : HTTP_HEAD_LONG);
+                return 1;
+        }
+        r->upstream.out.n += (size_t)k;
+        r->state = HTTP_RELAY_ACTIVE;
+        http1_response_begin(&r->response_reader, &r->request);
+        http1_body_begin(&r->request_body, &r->request);
+        r->request_body.max = MIN(r->request_body.max, r->body_max);
+        if (r->request.expect_continue && !r->request_done && !append(&r->client.out, "HTTP/1.1 100 Continue\r\n\r\n", 25))
+                http_relay_cut(r);
+        take(&r->client.in, head);
+        return 1;
+}
+
+static int read_request(struct http_relay *r) {
+        struct http_end *c = &r->client;
+        int k = 0, n;
+
+        if (filled(&c->in) == 0 && (k = fill(c)) <= 0)
+                return k;
+        if (filled(&c->in) == 0) { /* the end, between two requests */
+                end_gently(r);
+                return 1;
+        }
+        if (r->deadline == 0)
+                r->deadline = r->loop->now + HTTP_RELAY_HEAD_MS;
+        n = http1_read_head(&r->request_reader, &r->request, c->in.data + c->in.at, filled(&c->in));
+        if (n < 0) {
+                refuse(r, r->request_reader.refused);
+                return 1;
+        }
+        if (n > 0)
+                return start_request(r, (size_t)n);
+        if (c->eof)
+                return -ECONNRESET;
+        return k > 0 ? 1 : fill(c);
+}
+
+/* The upstream has said something, or gone, while nobody has asked it anything. */
+static int watch_idle_upstream(struct http_relay *r) {
+        if (!usable(&r->upstream))
+                return 0;
+        int k = fill(&r->upstream);
+        if (k != 0)
+                close_upstream(r);
+        return 0;
+}
+
+static int step_up(struct http_relay *r) {
+        enum http_refusal why;
+        bool done = false;
+
+        if (r->state == HTTP_RELAY_REQUEST)
+                return read_request(r);
+        if (r->state != HTTP_RELAY_ACTIVE || r->request_done || r->response_done)
+                return 0;
+        int k = move_body(r, true, &r->request_body, r->up, &done, &why);
+        if (k == -EBADMSG) {
+                refuse(r, why);
+                return 1;
+        }
+        r->request_done |= done;
+        return k;
+}
+
+/* --- responses --- */
+
+static int start_response(struct http_relay *r, size_t head) {
+        struct http_head *h = &r->response;
+        bool old = r->request.version == HTTP_1_0;
+        struct http1_out out = {.from = h, .status = h->status, .request_method = r->request.method_id, .framing = h->framing,
+                                .length = h->length, .websocket = h->websocket};
+        enum http_refusal why = HTTP_OK;
+
+        if (h->framing == HTTP_CHUNKED || h->framing == HTTP_CLOSE)
+                out.framing = old ? HTTP_CLOSE : HTTP_CHUNKED;
+        out.say_length = h->framing == HTTP_NO_BODY && h->has_length;
+        r->close |= out.framing == HTTP_CLOSE || !r->request_done;
+        out.close = r->close && h->framing != HTTP_TUNNEL;
+        r->down = out.framing;
+        if (r->owner->response(r, &out) != HTTP_RELAY_FORWARD) {
+                if (r->state != HTTP_RELAY_CLOSING)
+                        http_relay_cut(r);
+                return 1;
+        }
+        if (!make_room(&r->client.out))
+                return -ENOMEM;
+        int k = http1_write_response(&out, r->client.out.data + r->client.out.n, HTTP_RELAY_BYTES - r->client.out.n, &why);
+        if (k < 0) {
+                fail(r, "the upstream's answer cannot be written again");
+                return 1;
+        }
+        r->client.out.n += (size_t)k;
+        r->response_begun = true;
+        http1_body_begin(&r->response_body, h);
+        take(&r->upstream.in, head);
+        if (h->framing == HTTP_TUNNEL)
+                r->state = HTTP_RELAY_TUNNEL;
+        else if (h->framing == HTTP_NO_BODY)
+                r->response_done = true;
+        return 1;
+}
+
+static int read_response(struct http_relay *r) {
+        struct http_end *u = &r->upstream;
+        int k = 0, n;
+
+        if (!usable(u) || filled(&r->client.out) > 0)
+                return 0; /* a head has the whole of the buffer */
+        if (filled(&u->in) == 0) {
+                k = fill(u);
+                if (k < 0)
+                        return k;
+                if (filled(&u->in) == 0) {
+                        if (u->eof) {
+                                fail(r, "the connection was closed without an answer");
+                                return 1;
+                        }
+                        return 0;
+                }
+        }
+        n = http1_read_head(&r->response_reader, &r->response, u->in.data + u->in.at, filled(&u->in));
+        if (n < 0) {
+                r->why = http_refusal_text(r->response_reader.refused);
+                fail(r, r->why);
+                return 1;
+        }
+        if (n > 0) {
+                if (r->response.status >= 200 || r->response.status == 101)
+                        return start_response(r, (size_t)n);
+                take(&u->in, (size_t)n);
+                http1_response_next(&r->response_reader);
+                return 1;
+        }
+        if (u->eof) {
+                fail(r, "the connection was closed within the head of the answer");
+                return 1;
+        }
+        return k > 0 ? 1 : fill(u);
+}
+
+/* Both are done. */
+static void finish(struct http_relay *r) {
+        r->owner->done(r, false);
+        if (!r->response.keep_alive || r->response.framing == HTTP_CLOSE || !r->request_done)
+                close_upstream(r);
+        if (r->close) {
+                begin_closing(r);
+                return;
+        }
+        r->state = HTTP_RELAY_REQUEST;
+        http1_request_begin(&r->request_reader);
+}
+
+static int step_down(struct http_relay *r) {
+        enum http_refusal why;
+
+        if (r->state != HTTP_RELAY_ACTIVE)
+                return 0;
+        if (!r->response_begun)
+                return read_response(r);
+        if (!r->response_done) {
+                int k = move_body(r, false, &r->response_body, r->down, &r->response_done, &why);
+                if (k == -EBADMSG) {
+                        fail(r, http_refusal_text(why));
+                        return 1;
+                }
+                if (k != 0)
+                        return k;
+        }
+        if (r->response_done && (r->request_done || r->close)) {
+                finish(r);
+                return 1;
+        }
+        return 0;
+}
+
+/* --- tunnels, and the last bytes --- */
+
+static int tunnel(struct http_relay *r, bool up) {
+        struct http_end *from = up ? &r->client : &r->upstream, *to = up ? &r->upstream : &r->client;
+        size_t space = room(&to->out), n;
+        int k = 0;
+
+        if (filled(&from->in) == 0 && space >= BODY_ROOM_MIN && r->owner->may_read(r, up) && (k = fill(from)) < 0)
+                return k;
+        n = MIN(filled(&from->in), space);
+        if (n > 0) {
+                if (!append(&to->out, from->in.data + from->in.at, n))
+                        return -ENOMEM;
+                take(&from->in, n);
+                return r->owner->moved(r, up, n) ? 1 : -ECANCELED;
+        }
+        if (from->eof && !r->said_end[up] && filled(&to->out) == 0) {
+                r->said_end[up] = true;
+                stream_shutdown(&to->s);
+                if (r->said_end[!up]) {
+                        r->owner->done(r, false);
+                        r->state = HTTP_RELAY_CLOSING;
+                        stream_close(&r->upstream.s, r->loop);
+                        end_gently(r);
+                }
+                return 1;
+        }
+        return k;
+}
+
+static int closing(struct http_relay *r) {
+        int k;
+
+        if (filled(&r->client.out) > 0)
+                return 0;
+        if (!r->said_end[0]) {
+                r->said_end[0] = true;
+                stream_shutdown(&r->client.s);
+        }
+        empty(&r->client.in);
+        k = fill(&r->client); /* what it still sends is of no use; closing over it would reset the answer */
+        empty(&r->client.in);
+        if (k < 0 || r->client.eof)
+                end_gently(r);
+        return k;
+}
+
+/* --- the engine --- */
+
+static bool wants_in(const struct http_relay *r, bool up) {
+        const struct http_end *from = up ? &r->client : &r->upstream, *to = up ? &r->upstream : &r->client;
+
+        if (from->eof)
+                return false;
+        switch (r->state) {
+        case HTTP_RELAY_REQUEST:
+                return true;
+        case HTTP_RELAY_ACTIVE:
+                if (up ? r->request_done || r->response_done : r->response_done)
+                        return false;
+                if (!up && !r->response_begun)
+                        return filled(&to->out) == 0;
+                return room(&to->out) >= BODY_ROOM_MIN && r->owner->may_read((struct http_relay *)r, up);
+        case HTTP_RELAY_TUNNEL:
+                return room(&to->out) >= BODY_ROOM_MIN && r->owner->may_read((struct http_relay *)r, up);
+        case HTTP_RELAY_CLOSING:
+                return up;
+        case HTTP_RELAY_ENDED:
+        default:
+                return false;
+        }
+}
+
+static int round_of(struct http_relay *r) {
+        int sum = 0, k;
+
+        if ((k = flush(&r->upstream)) < 0 && r->state != HTTP_RELAY_CLOSING) {
+                /* It may have answered and closed before it read everything. */
+                empty(&r->upstream.out);
+                r->request_done = r->close = true;
+                k = 1;
+        }
+        sum |= MAX(k, 0);
+        if ((k = flush(&r->client)) < 0)
+                return k;
+        sum |= k;
+        if (r->state == HTTP_RELAY_REQUEST)
+                watch_idle_upstream(r);
+        switch (r->state) {
+        case HTTP_RELAY_REQUEST:
+        case HTTP_RELAY_ACTIVE:
+                if ((k = step_up(r)) < 0)
+                        return k;
+                sum |= k;
+                k = step_down(r);
+                if (k < 0 && r->state == HTTP_RELAY_ACTIVE && !r->response_begun) {
+                        fail(r, "the connection was reset");
+                        k = 1;
+                }
+                break;
+        case HTTP_RELAY_TUNNEL:
+                if ((k = tunnel(r, true)) < 0)
+                        return k;
+                sum |= k;
+                if (r->state == HTTP_RELAY_TUNNEL)
+                        k = tunnel(r, false);
+                break;
+        case HTTP_RELAY_CLOSING:
+                k = closing(r);
+                break;
+        case HTTP_RELAY_ENDED:
+        default:
+                k = 0;
+        }
+        return k < 0 ? k : (sum | k);
+}
+
+void http_relay_run(struct http_relay *r) {
+        int k = 1;
+
+        if (r->running)
+                return;
+        r->running = true;
+        for (int i = 0; i < ROUNDS_MAX && k > 0 && r->state != HTTP_RELAY_ENDED; i++)
+                k = round_of(r);
+        if (k < 0)
+                http_relay_cut(r);
+        r->running = false;
+        if (r->state == HTTP_RELAY_ENDED) {
+                r->owner->ended(r);
+                return;
+        }
+        stream_want(&r->client.s, r->loop, wants_in(r, true), filled(&r->client.out) > 0 || k > 0);
+        stream_want(&r->upstream.s, r->loop, wants_in(r, false), filled(&r->upstream.out) > 0);
+}
+
+void http_relay_init(struct http_relay *r, const struct http_relay_owner *owner, struct loop *loop) {
+        r->owner = owner;
+        r->loop = loop;
+        r->state = HTTP_RELAY_REQUEST;
+        http1_request_begin(&r->request_reader);
+        r->deadline = loop->now + HTTP_RELAY_HEAD_MS;
+        r->client.ready = true;
+}
+
+void http_relay_client_ready(struct watch *w, uint32_t events) {
+        struct http_relay *r = loop_container(w, struct http_relay, client.s.w);
+
+        if (r->client.s.shaking) {
+                int k = stream_handshake(&r->client.s);
+                if (k == -EAGAIN) {
+                        stream_want(&r->client.s, r->loop, true, false);
+                        return;
+                }
+                if (k < 0) {
+                        r->why = tls_why(r->client.s.tls);
+                        r->owner->refused(r, HTTP_OK);
+                        http_relay_cut(r);
+                        return;
+                }
+        } else if (events & EPOLLERR || (events & EPOLLHUP && !(events & EPOLLIN) && r->state == HTTP_RELAY_ACTIVE)) {
+                http_relay_cut(r); /* nobody waits for the answer any more */
+                return;
+        }
+        http_relay_run(r);
+}
+
+void http_relay_upstream_ready(struct watch *w, uint32_t events) {
+        struct http_relay *r = loop_container(w, struct http_relay, upstream.s.w);
+
+        (void)events;
+        if (r->upstream.s.shaking) {
+                int k = stream_handshake(&r->upstream.s);
+                if (k == -EAGAIN) {
+                        stream_want(&r->upstream.s, r->loop, true, false);
+                        return;
+                }
+                if (k < 0) {
+                        static char why[TLS_WHY_MAX];
+                        strncpy(why, tls_why(r->upstream.s.tls), sizeof(why) - 1);
+                        http_relay_unconnected(r, why);
+                        return;
+                }
+        }
+        http_relay_run(r);
+}
+
+void http_relay_connected(struct http_relay *r) {
+        r->upstream.ready = true;
+        if (r->upstream.s.shaking)
+                http_relay_upstream_ready(&r->upstream.s.w, 0);
+        else
+                http_relay_run(r);
+}
+
+void http_relay_unconnected(struct http_relay *r, const char *text) {
+        if (r->state == HTTP_RELAY_ACTIVE) {
+                bool was = r->running;
+                r->running = true; /* `failed` is not to find it gone */
+                fail(r, text);
+                r->running = was;
+        } else
+                close_upstream(r);
+        if (r->state == HTTP_RELAY_ENDED) {
+                if (!r->running)
+                        r->owner->ended(r);
+        } else
+                http_relay_run(r);
+}
+
+void http_relay_tick(struct http_relay *r) {
+        if (r->deadline == 0 || r->loop->now < r->deadline)
+                return;
+        if (r->state == HTTP_RELAY_CLOSING) {
+                http_relay_cut(r);
+                return;
+        }
+        r->running = true;
+        r->deadline = 0;
+        r->why = "no request came in time";
+        if (filled(&r->client.in) > 0)
+                refuse(r, HTTP_OK);
+        else
+                end_gently(r);
+        r->running = false;
+        if (r->state == HTTP_RELAY_ENDED)
+                r->owner->ended(r);
+        else
+                http_relay_run(r);
+}

@@ -1,0 +1,95 @@
+/* HTTP/1 between two streams, one request after the other: each head is read, judged by the owner, and written anew; bodies
+ * are decoded and framed anew (docs/architecture.md, "The network"). The gate has one from a client to its broker, the broker
+ * one from the gate to the upstream: both read strictly, and neither passes on a line that it did not write itself. */
+#pragma once
+
+#include "proto/http1.h"
+#include "svc/stream.h"
+
+#define HTTP_RELAY_BYTES (HTTP_HEAD_MAX + 4096u) /* of each buffer, which exists only while something is in it */
+#define HTTP_RELAY_HEAD_MS 30000u   /* for a head, from its first byte to its end */
+#define HTTP_RELAY_LINGER_MS 2000u  /* for a client to take an answer after which the connection is closed */
+
+struct http_buffer {
+        char *data; /* NULL: empty */
+        size_t at, n; /* [at, n) is what is in it */
+};
+
+struct http_end {
+        struct stream s;
+        struct http_buffer in, out;
+        bool eof;  /* nothing more comes */
+        bool ready; /* connected: may be written and read */
+};
+
+enum http_relay_verdict {
+        HTTP_RELAY_FORWARD,  /* out is filled: write it. Where the upstream is not ready, it waits for http_relay_connected */
+        HTTP_RELAY_ANSWERED, /* http_relay_answer was called */
+        HTTP_RELAY_CUT,      /* reset both */
+};
+
+struct http_relay;
+struct http_relay_owner {
+        /* A request's head is in r->request; out has its framing and `from` already: method, target and host are to be set, and
+         * what goes along with it. */
+        enum http_relay_verdict (*request)(struct http_relay *r, struct http1_out *out);
+        /* A response's head is in r->response; out can go as it is. */
+        enum http_relay_verdict (*response)(struct http_relay *r, struct http1_out *out);
+        /* Before n bytes of a body (or of a tunnel) are read from the client (up) or the upstream. false: not now; the owner
+         * calls http_relay_run again. */
+        bool (*may_read)(struct http_relay *r, bool up);
+        /* n bytes of a body or tunnel went by. false: reset. */
+        bool (*moved)(struct http_relay *r, bool up, size_t n);
+        /* The client's message is none that can be read (http_refusal_text(why)), or could not be sent in time (HTTP_OK): calls
+         * http_relay_answer, or does nothing: then it is a reset. */
+        void (*refused)(struct http_relay *r, enum http_refusal why);
+        /* The upstream failed before a response was written: likewise. text is static or r's, one line. */
+        void (*failed)(struct http_relay *r, const char *text);
+        /* A request and its response are done; or, where cut, as far as it came. */
+        void (*done)(struct http_relay *r, bool cut);
+        /* Both streams are closed; the owner frees what r is in. */
+        void (*ended)(struct http_relay *r);
+};
+
+struct http_relay {
+        const struct http_relay_owner *owner;
+        struct loop *loop;
+        struct http_end client, upstream;
+        struct http1_reader request_reader, response_reader;
+        struct http_head request, response;
+        struct http1_body request_body, response_body;
+        enum http_relay_state {
+                HTTP_RELAY_REQUEST, /* reads a head, or waits for one */
+                HTTP_RELAY_ACTIVE,  /* a request is on its way, a response may be */
+                HTTP_RELAY_TUNNEL,  /* a WebSocket */
+                HTTP_RELAY_CLOSING, /* the last bytes to the client */
+                HTTP_RELAY_ENDED,
+        } state;
+        enum http_framing up, down;  /* as they are written */
+        bool request_done, response_begun, response_done;
+        bool close;      /* after this response */
+        bool running;    /* within http_relay_run */
+        bool said_end[2];/* tunnel: the end was passed on, up and down */
+        uint64_t body_max; /* of the request's body; the owner sets it with the request */
+        uint64_t deadline; /* ms; 0: none */
+        const char *why;   /* of failed */
+};
+
+/* client has been initialised with http_relay_ready as its function; upstream likewise, or has fd -1 until http_relay_connected. */
+void http_relay_init(struct http_relay *r, const struct http_relay_owner *owner, struct loop *loop);
+/* Of a stream's watch: the relay must be that of the end. */
+void http_relay_client_ready(struct watch *w, uint32_t events);
+void http_relay_upstream_ready(struct watch *w, uint32_t events);
+/* The upstream is there. */
+void http_relay_connected(struct http_relay *r);
+/* It could not be had: the request is answered by `failed`. */
+void http_relay_unconnected(struct http_relay *r, const char *text);
+/* Does what can be done, and waits for the rest. May end the relay. */
+void http_relay_run(struct http_relay *r);
+/* Deadlines. */
+void http_relay_tick(struct http_relay *r);
+/* Answers the request that is being read in place of an upstream, and closes the connection behind it: within `request`,
+ * `refused` and `failed`. */
+void http_relay_answer(struct http_relay *r, unsigned status, const char *type, const char *body, size_t n);
+/* Ends it now: both sides see a reset. */
+void http_relay_cut(struct http_relay *r);

@@ -1,0 +1,32 @@
+/* What a sandbox has used of its budgets: memory that all its brokers share, made by the command line and handed on, so that it
+ * outlives each of them. Charged by atomic operations: "at most" holds under concurrency too. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/macros.h"
+#include "model/network.h"
+
+/* Distinct names that one budget can tell apart; beyond, it counts as used up. */
+#define ACCOUNT_NAMES_MAX 1024u
+
+struct account {
+        uint64_t up, down, requests, url, hosts, subdomains; /* as struct network_budget has them */
+        uint64_t names[2][2 * ACCOUNT_NAMES_MAX];            /* hashes: hosts, subdomains; 0: free */
+};
+
+/* A memfd for n budgets. */
+int account_make(size_t n) _must_check_;
+/* Maps it; *ret_n is for how many it is. */
+int account_map(int fd, struct account **ret, size_t *ret_n) _must_check_;
+
+/* What a charge is of. */
+enum account_of { ACCOUNT_UP, ACCOUNT_DOWN, ACCOUNT_REQUESTS, ACCOUNT_URL, ACCOUNT_HOSTS, ACCOUNT_SUBDOMAINS, ACCOUNT_N };
+const char *account_name(enum account_of of);
+/* Adds n; false, and nothing was added, where that is more than the budget has. */
+bool account_charge(struct account *a, const struct network_budget *b, enum account_of of, uint64_t n) _must_check_;
+void account_return(struct account *a, enum account_of of, uint64_t n);
+/* A name, by its hash, of ACCOUNT_HOSTS or ACCOUNT_SUBDOMAINS: charged when it comes for the first time. */
+bool account_charge_name(struct account *a, const struct network_budget *b, enum account_of of, uint64_t hash) _must_check_;
