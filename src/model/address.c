@@ -3,6 +3,7 @@
 #include "model/address.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <string.h>
 
 struct special {
@@ -199,12 +200,35 @@ int address_parse(const char *s, size_t n, struct request_address *ret) {
         return 0;
 }
 
+/* RFC 5952, sections 4 and 5. By hand: the C libraries that Belljar is built with differ in what they write with dots, and
+ * the text of a policy's host has to be the same in all of its programs. */
 char *address_format(const struct request_address *a, char buf[ADDRESS_TEXT_MAX]) {
-        bool v4 = address_is_ipv4(a);
+        const uint8_t *b = a->byte;
+        unsigned group[8], run = 8, longest = 1; /* of zeros: where, and how many; a single one is not shortened */
+        size_t at = 0;
 
-        /* It cannot fail: the family is known and the room is that of the longest. */
-        if (!inet_ntop(v4 ? AF_INET : AF_INET6, a->byte + (v4 ? 12 : 0), buf, ADDRESS_TEXT_MAX))
-                buf[0] = 0;
+        if (address_is_ipv4(a)) {
+                snprintf(buf, ADDRESS_TEXT_MAX, "%u.%u.%u.%u", b[12], b[13], b[14], b[15]);
+                return buf;
+        }
+        for (unsigned i = 0; i < 8; i++)
+                group[i] = (unsigned)b[2 * i] << 8 | b[2 * i + 1];
+        for (unsigned i = 0, n = 0; i < 8; i++) {
+                n = group[i] == 0 ? n + 1 : 0;
+                if (n > longest) {
+                        longest = n;
+                        run = i + 1 - n;
+                }
+        }
+        for (unsigned i = 0; i < 8; i++) {
+                if (i == run) {
+                        at += (size_t)snprintf(buf + at, ADDRESS_TEXT_MAX - at, "::");
+                        i += longest - 1;
+                        continue;
+                }
+                bool colon = i > 0 && buf[at - 1] != ':';
+                at += (size_t)snprintf(buf + at, ADDRESS_TEXT_MAX - at, "%s%x", colon ? ":" : "", group[i]);
+        }
         return buf;
 }
 

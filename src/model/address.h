@@ -42,7 +42,7 @@ size_t address_embedded(const struct request_address *a, struct request_address 
 /* Reads one address in its usual spelling: dotted decimal without leading zeros, or as RFC 4291 section 2.2 has it, without
  * brackets and zone. The other spellings are canonical_host's. -EINVAL. */
 int address_parse(const char *s, size_t n, struct request_address *ret) _must_check_;
-/* As inet_ntop(3) has it, a mapped one as IPv4. Returns buf. */
+/* As RFC 5952 has it, a mapped one as IPv4, any other in hexadecimal alone. Returns buf. */
 char *address_format(const struct request_address *a, char buf[ADDRESS_TEXT_MAX]);
 
 struct address_range {

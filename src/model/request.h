@@ -31,8 +31,8 @@ enum request_layer {
 
 struct request {
         enum request_layer layer;
-        /* The name that is meant, lower case, A-labels, no final dot; or, where is_address, the address as inet_ntop(3)
-         * writes it, IPv4 for the mapped ones. */
+        /* The name that is meant, lower case, A-labels, no final dot; or, where is_address, the address as RFC 5952
+         * has it, IPv4 for the mapped ones. */
         struct request_text host;
         bool is_address;
         struct request_address address;
