@@ -370,8 +370,8 @@ enum http_refusal http_head_add(struct http_head *h, struct http_span name, stru
 enum http_refusal http_head_method(struct http_head *h, struct http_span method);
 enum http_refusal http_head_target(struct http_head *h, struct http_span target);
 enum http_refusal http_head_host(struct http_head *h, struct http_span host);
-/* What the fields mean together, once all are there and method, target and (where it was sent) authority are set: as for
- * HTTP/1.1, and without any field about the connection (RFC 9113 section 8.2.2). Sets all but framing. */
+/* What the fields mean together, once all are there and method, target and (where it was sent) authority are set: as
+ * for HTTP/1.1, and without any field about the connection (RFC 9113 section 8.2.2). Sets all but framing. */
 enum http_refusal http_head_finish_h2(struct http_head *h);
 /* Whether a field of a response to be written goes along: not of this connection, not made anew, wanted by o->keep. */
 bool http1_goes_along(const struct http1_out *o, const struct http_field *f);

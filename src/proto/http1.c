@@ -80,7 +80,7 @@ enum http_refusal http_head_add(struct http_head *h, struct http_span name, stru
 
         if (!e)
                 e = http_value_check(h->base + value.at, value.n);
-        if (!e && name.n + value.n > HTTP_LINE_MAX)
+        if (!e && name.n + value.n + 2 > HTTP_LINE_MAX) /* as it would be written */
                 e = HTTP_LINE_LONG;
         return e ? e : http_head_take(h, name, value);
 }
