@@ -57,6 +57,7 @@ struct net_report {
         uint8_t address[16]; /* zero: none */
         char host[NET_HOST_MAX];
         char text[NET_TEXT_MAX];
+        char fix[NET_TEXT_MAX]; /* what would allow it; empty: nothing, or --allow HOST:PORT where no rule names these */
 };
 
 enum net_order_type {

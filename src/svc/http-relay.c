@@ -94,7 +94,7 @@ static int flush(struct http_end *e) {
 }
 
 static void close_upstream(struct http_relay *r) {
-        stream_close(&r->upstream.s, r->loop);
+        stream_close_gently(&r->upstream.s, r->loop);
         empty(&r->upstream.in);
         empty(&r->upstream.out);
         r->upstream.eof = r->upstream.ready = false;
@@ -110,7 +110,10 @@ void http_relay_cut(struct http_relay *r) {
         if (busy)
                 r->owner->done(r, true);
         stream_reset(&r->client.s, r->loop);
-        stream_reset(&r->upstream.s, r->loop);
+        if (busy)
+                stream_reset(&r->upstream.s, r->loop);
+        else
+                stream_close_gently(&r->upstream.s, r->loop);
         empty(&r->client.in);
         empty(&r->client.out);
         empty(&r->upstream.in);
@@ -452,7 +455,6 @@ static int tunnel(struct http_relay *r, bool up) {
                 if (r->said_end[!up]) {
                         r->owner->done(r, false);
                         r->state = HTTP_RELAY_CLOSING;
-                        stream_close(&r->upstream.s, r->loop);
                         end_gently(r);
                 }
                 return 1;

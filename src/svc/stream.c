@@ -21,6 +21,13 @@ void stream_close(struct stream *s, struct loop *l) {
         loop_close(l, &s->w);
 }
 
+void stream_close_gently(struct stream *s, struct loop *l) {
+        const struct linger off = {};
+        if (s->w.fd >= 0)
+                (void)setsockopt(s->w.fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
+        stream_close(s, l);
+}
+
 void stream_reset(struct stream *s, struct loop *l) {
         const struct linger now = {.l_onoff = 1};
         if (s->w.fd >= 0)

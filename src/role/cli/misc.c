@@ -6,6 +6,7 @@
 #include "model/policy-print.h"
 #include "model/policy.h"
 #include "model/risk.h"
+#include "model/table.h"
 #include "role/cli/commands.h"
 #include "role/cli/doctor.h"
 #include "role/cli/options.h"
@@ -55,6 +56,14 @@ static int check_json(const char *file, const struct policy *p, const struct err
         return p ? r : EXIT_BELLJAR;
 }
 
+/* What only shows when the rules are put together. */
+static int check_rules(const struct policy *p, struct error *e) {
+        _cleanup_free_ void *block = NULL;
+        size_t size;
+
+        return table_compile(&p->network, &block, &size, e);
+}
+
 static int policy_check_file(const char *file, bool json) {
         _cleanup_free_ char *text = NULL, *shown = NULL;
         _cleanup_policy_ struct policy *p = NULL;
@@ -66,6 +75,8 @@ static int policy_check_file(const char *file, bool json) {
                 error_errno(&e, r, "the policy %s cannot be read", file);
         else if ((r = policy_parse(text, len, file, &p, &e)) == 0)
                 r = policy_check(p, &e);
+        if (r >= 0)
+                r = check_rules(p, &e);
         if (json)
                 return check_json(file, r < 0 ? NULL : p, &e);
         if (r < 0) {
@@ -79,24 +90,40 @@ static int policy_check_file(const char *file, bool json) {
         return print(TAKE_PTR(shown));
 }
 
+struct policy_options {
+        bool json;
+        const char *to;
+};
+
+static int on_policy_option(int id, const char *arg, void *data, struct error *e) {
+        struct policy_options *o = data;
+
+        if (id != OPT_TO)
+                return on_option(id, arg, &o->json, e);
+        o->to = arg;
+        return 0;
+}
+
 int command_policy(int argc, char **argv) {
+        struct policy_options o = {};
         struct error e = {};
-        bool json = false;
         int first;
 
-        if (options_parse(command_find("policy"), argc, argv, on_option, &json, &first, &e) < 0) {
+        if (options_parse(command_find("policy"), argc, argv, on_policy_option, &o, &first, &e) < 0) {
                 error_print(&e);
                 return EXIT_BELLJAR;
         }
         argc -= first;
         argv += first;
-        if (argc == 1 && !json && streq(argv[0], "schema"))
+        if (argc == 2 && streq(argv[0], "compile"))
+                return policy_compile_file(argv[1], o.to, o.json);
+        if (argc == 1 && !o.json && !o.to && streq(argv[0], "schema"))
                 return print(policy_schema());
-        if (argc == 1 && !json && streq(argv[0], "tiers"))
+        if (argc == 1 && !o.json && !o.to && streq(argv[0], "tiers"))
                 return print(risk_doc());
-        if (argc == 2 && streq(argv[0], "check"))
-                return policy_check_file(argv[1], json);
-        error_set(&e, EINVAL, "belljar policy takes: check [--json] FILE, schema, or tiers");
+        if (argc == 2 && !o.to && streq(argv[0], "check"))
+                return policy_check_file(argv[1], o.json);
+        error_set(&e, EINVAL, "belljar policy takes: check [--json] FILE, compile [--json] [--to FILE] FILE, schema, or tiers");
         error_print(&e);
         return EXIT_BELLJAR;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "model/table.h"
+#include "model/denial.h"
 #include "role/cli/net-log.h"
 
 static uint64_t hash(uint64_t h, const void *data, size_t n) { /* FNV-1a */
@@ -52,21 +52,8 @@ static void describe(const struct net_report *r, char *dst, size_t size) {
                 snprintf(dst, size, "%s:%u", host, r->port);
 }
 
-static const char *reason_text(const struct net_report *r) {
-        static const char *const texts[VERDICT_N] = {
-                [VERDICT_HOST] = "no rule names it",
-                [VERDICT_RELAY] = "it carries data on to others, which no wildcard opens",
-                [VERDICT_PORT] = "no rule names this port",
-                [VERDICT_DENIED] = "a rule denies it",
-                [VERDICT_UNREAD] = "its rules look at requests, and this is none",
-                [VERDICT_PROTOCOL] = "not the protocol of its rule",
-                [VERDICT_ADDRESS] = "its address is not a public one, and no rule opens it (addresses:)",
-        };
-        return r->reason < VERDICT_N && texts[r->reason] ? texts[r->reason] : "refused";
-}
-
 void net_log_report(struct net_log *l, const struct net_report *r) {
-        char target[4 * NET_HOST_MAX + 16], text[4 * NET_TEXT_MAX], line[4096];
+        char target[4 * NET_HOST_MAX + 16], text[4 * NET_TEXT_MAX], fix[4 * NET_TEXT_MAX], line[8192];
 
         if (r->type == NET_ENDED) {
                 l->connections++;
@@ -74,7 +61,7 @@ void net_log_report(struct net_log *l, const struct net_report *r) {
                 l->down += r->down;
                 return;
         }
-        if (r->type == NET_DENIED) {
+        if (r->type == NET_DENIED || r->type == NET_SPENT) {
                 if (r->quiet)
                         return;
                 l->denied++;
@@ -82,6 +69,8 @@ void net_log_report(struct net_log *l, const struct net_report *r) {
         uint64_t key = hash(14695981039346656037u, r->host, strnlen(r->host, sizeof(r->host)));
         key = hash(hash(key, r->address, sizeof(r->address)), &r->port, sizeof(r->port));
         key = hash(hash(key, &r->what, sizeof(r->what)), &r->reason, sizeof(r->reason));
+        if (r->what == NET_HTTP || r->type == NET_SPENT)
+                key = hash(key, r->text, strnlen(r->text, sizeof(r->text)));
         if (said(l, key))
                 return;
         describe(r, target, sizeof(target));
@@ -91,12 +80,18 @@ void net_log_report(struct net_log *l, const struct net_report *r) {
                 say(l, line);
                 return;
         }
-        snprintf(line, sizeof(line), "refused: %s%s (%s)%s", r->what == NET_UDP ? "UDP to " : r->what == NET_DNS ? "the name " : "",
-                 target, text[0] ? text : r->what == NET_UDP ? "only DNS and TCP are carried" : reason_text(r), "");
+        if (r->type == NET_SPENT)
+                snprintf(line, sizeof(line), "refused: %s (%s)", target, denial_spent(r->text));
+        else if (r->what == NET_HTTP && r->reason != VERDICT_PROTOCOL)
+                snprintf(line, sizeof(line), "refused: %s: %s (%s)", target, text, denial_reason((enum verdict_reason)r->reason));
+        else
+                snprintf(line, sizeof(line), "refused: %s%s (%s)", r->what == NET_UDP ? "UDP to " : r->what == NET_DNS ? "the name " : "", target,
+                         text[0] ? text : r->what == NET_UDP ? "only DNS and TCP are carried" : denial_reason((enum verdict_reason)r->reason));
         size_t n = strlen(line);
-        bool fixable = (r->reason == VERDICT_HOST || r->reason == VERDICT_PORT || r->reason == VERDICT_RELAY) && r->what != NET_UDP;
-        if (fixable)
-                snprintf(line + n, sizeof(line) - n, "; to allow it: --allow %s", target);
+        bool by_flag = (r->reason == VERDICT_HOST || r->reason == VERDICT_PORT || r->reason == VERDICT_RELAY) && r->what != NET_UDP;
+        str_visible(fix, sizeof(fix), r->fix);
+        if (fix[0] || by_flag)
+                snprintf(line + n, sizeof(line) - n, "; to allow it: %s%s", fix[0] ? fix : "--allow ", fix[0] ? "" : target);
         say(l, line);
 }
 

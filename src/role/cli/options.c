@@ -45,7 +45,7 @@ const struct option_spec option_table[] = {
         {OPT_ALL, "all", 'a', NULL, IN(PS), "also those that have ended"},
         {OPT_FORCE, "force", 0, NULL, IN(RM), "end it first when it is running"},
         {OPT_LAST, "last", 0, NULL, IN(DIFF) | IN(DISCARD) | IN(INSPECT) | IN(RM) | IN(KILL), "the sandbox that was started last"},
-        {OPT_JSON, "json", 0, NULL, IN(RUN) | IN(DIFF) | IN(INSPECT) | IN(PS) | IN(DOCTOR) | IN(WORKSPACE) | IN(POLICY) | IN(ASSESS) | IN(IMAGE), "print facts as JSON (run: with --dry-run)"},
+        {OPT_JSON, "json", 0, NULL, IN(RUN) | IN(DIFF) | IN(INSPECT) | IN(PS) | IN(DOCTOR) | IN(WORKSPACE) | IN(POLICY) | IN(WHY) | IN(ASSESS) | IN(IMAGE), "print facts as JSON (run: with --dry-run)"},
         {OPT_FORMAT, "format", 0, "FORMAT", IN(IMAGE), "import: dir, tar, oci, oci-archive, docker-archive (default: what it looks like)"},
         {OPT_ARCH, "arch", 0, "ARCH", IN(IMAGE), "import, pull: of an image for several, that one: amd64, arm64, arm/v7 (default: this machine's)"},
         {OPT_TLS_VERIFY, "tls-verify", 0, "BOOL", IN(IMAGE), "pull: false takes any certificate, and HTTP (default: true)"},

@@ -412,9 +412,10 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
                 return r;
         if ((p->image && (r = prepare_image_facts(&x, e)) < 0) || (r = prepare_volumes(o->policy, &x, e)) < 0 ||
             (o->root && (r = prepare_root_facts(o, &x, e)) < 0) ||
-            (r = prepare_network(o->policy, p, e)) < 0 || (r = prepare_trust(o, &x, e)) < 0 ||
+            (r = prepare_network(o->policy, p, e)) < 0 ||
             (r = host_gather(p, o->policy, mountinfo, &x.host, e)) < 0 ||
-            (r = view_plan(p, o->policy, &x.host.view, e)) < 0 || (!p->image && (r = plan_command(o, &x, e)) < 0))
+            (r = prepare_trust(o, &x, e)) < 0 || (r = view_plan(p, o->policy, &x.host.view, e)) < 0 ||
+            (!p->image && (r = plan_command(o, &x, e)) < 0) || (r = prepare_trust_environment(o, &x, e)) < 0)
                 return r;
         *ret = x;
         x = PREPARED_NONE;

@@ -71,5 +71,7 @@ int prepare_root_open(const struct run_options *o, struct prepared *x, struct er
 int prepare_root_facts(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
 /* What -v shows (prepare-volumes.c). */
 int prepare_volumes(const struct policy *policy, struct prepared *x, struct error *e) _must_check_;
-/* The sandbox's CA, where a rule looks at requests within TLS (prepare-trust.c). */
+/* The sandbox's CA, where a rule looks at requests within TLS, and what the view has so that programs trust it; then, once the
+ * environment is made, the variables for those that look elsewhere (prepare-trust.c, model/trust.h). */
 int prepare_trust(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
+int prepare_trust_environment(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;

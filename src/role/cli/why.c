@@ -75,18 +75,18 @@ static int read_request(const struct asked *a, const char *what, char *buf, size
         return error_fix(e, "docs/policy.md, \"The canonical form\", says what is read how");
 }
 
-static void print_answer(const struct table *t, const struct request *r, const struct verdict *v, const struct asked *a) {
+static void print_answer(const struct table *t, const struct request *r, const struct verdict *v) {
         char text[WHY_TEXT], visible[WHY_TEXT * 4];
 
         str_visible(visible, sizeof(visible), why_request(r, text));
-        printf("%-9s%s\n", v->allowed ? "allowed" : v->quiet ? "denied, quietly" : "denied", visible);
+        printf("%s %s\n", v->allowed ? "allowed:" : v->quiet ? "denied, quietly:" : "denied:", visible);
         str_visible(visible, sizeof(visible), why_reason(t, r, v, text));
         printf("  why:  %s\n", visible);
         for (size_t i = 0; v->allowed && i < v->n_matched; i++) {
                 struct table_rule_info u;
                 if (!table_rule(t, v->matched[i], &u))
                         continue;
-                printf("  rule: %s, %s%s\n", why_place(t, v->matched[i], a->file, text), u.host, u.read ? "" : " (unread)");
+                printf("  rule: %s, %s%s\n", why_place(t, v->matched[i], text), u.host, u.read ? "" : " (unread)");
         }
         if (v->allowed && v->secret != TABLE_NONE)
                 printf("  secret: %s\n", table_secret_name(t, v->secret));
@@ -119,13 +119,13 @@ static int explain(const struct asked *a, const char *what, struct error *e) {
         table_decide(&t, &r, &v);
         if (a->json) {
                 struct json j = {};
-                why_json(&j, NULL, &t, &r, &v, a->file);
+                why_json(&j, NULL, &t, &r, &v);
                 _cleanup_free_ char *text = strbuf_take(&j.text);
                 if (!text)
                         return error_set(e, ENOMEM, "out of memory");
                 fputs(text, stdout);
         } else
-                print_answer(&t, &r, &v, a);
+                print_answer(&t, &r, &v);
         if (fflush(stdout) != 0)
                 return error_errno(e, errno, "the answer cannot be written");
         return v.allowed ? 0 : 1;
@@ -187,6 +187,12 @@ static void json_statistics(const char *file, const struct table *t, double ms) 
         fputs(text ?: "", stdout);
 }
 
+static int write_block(const char *to, const void *block, size_t size) {
+        _cleanup_fd_ int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+        return fd < 0 ? -errno : fd_write_all(fd, block, size);
+}
+
 int policy_compile_file(const char *file, const char *to, bool json) {
         _cleanup_policy_ struct policy *p = NULL;
         _cleanup_free_ void *block = NULL;
@@ -201,7 +207,7 @@ int policy_compile_file(const char *file, const char *to, bool json) {
             (r = table_compile(&p->network, &block, &size, &e)) >= 0 && (r = table_load(block, size, &t)) < 0)
                 error_errno(&e, r, "the compiled rules are not sound");
         double ms = ms_since(&begin);
-        if (r >= 0 && to && (r = file_replace(AT_FDCWD, to, block, size, 0644)) < 0)
+        if (r >= 0 && to && (r = write_block(to, block, size)) < 0)
                 error_errno(&e, r, "%s cannot be written", to);
         if (r < 0) {
                 error_print(&e);

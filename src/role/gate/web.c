@@ -26,13 +26,15 @@ struct web {
 
 static struct web *web_of(struct http_relay *r) { return loop_container(r, struct web, relay); }
 
-static void report(struct web *x, enum net_what what, enum verdict_reason reason, uint32_t rule, bool quiet, const char *text) {
+static void report(struct web *x, enum net_what what, enum verdict_reason reason, uint32_t rule, bool quiet, const char *text,
+                   const char *fix) {
         struct net_report r = {.type = NET_DENIED, .what = what, .reason = reason, .rule = rule, .quiet = quiet, .port = x->place.port};
 
         if (x->place.is_address)
                 memcpy(r.address, x->place.address.byte, sizeof(r.address));
         memcpy(r.host, x->place_host, MIN(strlen(x->place_host), sizeof(r.host) - 1));
         snprintf(r.text, sizeof(r.text), "%s", text);
+        snprintf(r.fix, sizeof(r.fix), "%.250s", fix);
         gate_report(&gate, &r);
 }
 
@@ -96,7 +98,7 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
         request_line(x, &r->request, line, sizeof(line));
         int k = canonical_request(&parts, &x->canonical, &x->request, &why);
         if (k < 0) {
-                report(x, NET_HTTP, VERDICT_PROTOCOL, TABLE_NONE, false, why);
+                report(x, NET_HTTP, VERDICT_PROTOCOL, TABLE_NONE, false, why, "");
                 answer(x, k == -EXDEV ? 421 : k == -E2BIG ? 414 : 400, NULL, why, "");
                 return HTTP_RELAY_ANSWERED;
         }
@@ -105,7 +107,7 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
         if (!v.allowed) {
                 denial_rule(rule, sizeof(rule), &gate.table, v.rule);
                 denial_fix(fix, sizeof(fix), &x->request, &v);
-                report(x, NET_HTTP, v.reason, v.rule, v.quiet, line);
+                report(x, NET_HTTP, v.reason, v.rule, v.quiet, line, fix);
                 answer(x, 403, v.reason == VERDICT_DENIED ? rule : NULL, denial_reason(v.reason), fix);
                 return HTTP_RELAY_ANSWERED;
         }
@@ -133,10 +135,10 @@ static void refused(struct http_relay *r, enum http_refusal why) {
         const char *text = why == HTTP_OK && r->why ? r->why : http_refusal_text(why);
 
         if (r->client.s.shaking) {
-                report(x, NET_TLS, VERDICT_PROTOCOL, TABLE_NONE, false, text);
+                report(x, NET_TLS, VERDICT_PROTOCOL, TABLE_NONE, false, text, "");
                 return;
         }
-        report(x, NET_HTTP, why == HTTP_BODY_LARGE ? VERDICT_BODY : VERDICT_PROTOCOL, TABLE_NONE, false, text);
+        report(x, NET_HTTP, why == HTTP_BODY_LARGE ? VERDICT_BODY : VERDICT_PROTOCOL, TABLE_NONE, false, text, "");
         answer(x, why == HTTP_OK ? 408 : why == HTTP_BODY_LARGE ? 403 : http_refusal_status(why), NULL, text, "");
 }
 

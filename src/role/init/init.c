@@ -22,6 +22,7 @@
 
 #include "proto/init-msg.h"
 #include "role/init/syscall.h"
+#include "generated/seccomp-groups.h"
 #include "generated/seccomp-inert.h"
 #include "generated/seccomp-nested.h"
 #include "generated/seccomp-process.h"
@@ -294,7 +295,13 @@ static void payload(char **argv, char **envp, const int up[2], const int down[2]
                 .len = sizeof(seccomp_inert) / sizeof(seccomp_inert[0]),
                 .filter = (struct sock_filter *)(uintptr_t)seccomp_inert,
         };
+        const struct sock_fprog groups = {
+                .len = sizeof(seccomp_groups) / sizeof(seccomp_groups[0]),
+                .filter = (struct sock_filter *)(uintptr_t)seccomp_groups,
+        };
         /* The last one loaded must allow seccomp(2) until then. */
+        if (config.no_groups && (r = sc(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, &groups)) < 0)
+                fail("the system call filter cannot be loaded", r);
         if (config.writes_through && (r = sc(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, &inert)) < 0)
                 fail("the system call filter cannot be loaded", r);
         r = sc(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog);

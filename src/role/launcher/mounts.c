@@ -207,6 +207,22 @@ static void do_scratch(struct launcher *x, const struct plan_op *op) {
         close(fd);
 }
 
+static void do_file(struct launcher *x, const struct plan_op *op, size_t i) {
+        char path[48];
+        int fd, r;
+
+        snprintf(path, sizeof(path), STAGE "/s/%zu", i);
+        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, op->mode);
+        if (fd < 0 || (r = fd_write_all(fd, op->source, op->size)) < 0)
+                launcher_fail(x->l, fd < 0 ? errno : r, "%s cannot be made", op->target);
+        close(fd);
+        fd = mount_clone(AT_FDCWD, path, false);
+        if (fd < 0 || (r = mount_attr(fd, false, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, 0)) < 0)
+                launcher_fail(x->l, fd < 0 ? fd : r, "%s cannot be shown", op->target);
+        place_attach(x, fd, op->target, false);
+        close(fd);
+}
+
 static void do_mask(const struct launcher *x, const struct plan_op *op) {
         struct stat st;
         _cleanup_fd_ int at = x->plan->image ? beneath_open_in_root(x->root, op->target + 1) : -EBADF;
@@ -276,7 +292,7 @@ static void do_layer(struct launcher *x, const struct plan_op *op) {
         if (r < 0 || (size_t)r >= sizeof(path))
                 launcher_fail(x->l, ENAMETOOLONG, "%s cannot be hidden", op->target);
         if (op->kind == OP_LAYER_DIR) {
-                if (mkdir(path, 0700) < 0)
+                if (mkdir(path, 0700) < 0 && errno != EEXIST) /* two that need it: the same */
                         launcher_fail(x->l, errno, "%s cannot be made in a layer", op->target);
                 look_as_below(x, tree_below(x, op->layer), op->target, op->mode, path);
         } else if (op->kind == OP_LAYER_WHITEOUT) {
@@ -284,7 +300,7 @@ static void do_layer(struct launcher *x, const struct plan_op *op) {
                         launcher_fail(x->l, errno, "%s cannot be hidden", op->target);
         } else {
                 _cleanup_fd_ int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, op->mode);
-                if (fd < 0 || (r = fd_write_all(fd, op->source, strlen(op->source))) < 0)
+                if (fd < 0 || (r = fd_write_all(fd, op->source, op->size)) < 0)
                         launcher_fail(x->l, fd < 0 ? errno : r, "%s cannot be made in a layer", op->target);
         }
 }
@@ -327,6 +343,9 @@ void mounts_build(struct launcher *x) {
                         break;
                 case OP_READONLY:
                         do_readonly(x, op);
+                        break;
+                case OP_FILE:
+                        do_file(x, op, i);
                         break;
                 case OP_LAYER_DIR:
                 case OP_LAYER_WHITEOUT:

@@ -147,6 +147,7 @@ static void on_report(struct supervisor *x, struct net_report *report, int from)
 
         report->host[sizeof(report->host) - 1] = 0;
         report->text[sizeof(report->text) - 1] = 0;
+        report->fix[sizeof(report->fix) - 1] = 0;
         switch (report->type) {
         case NET_BROKER_WANTED:
                 if (from == x->network.gate && report->rule < NET_BROKERS_MAX)
@@ -158,6 +159,7 @@ static void on_report(struct supervisor *x, struct net_report *report, int from)
                 break;
         case NET_DENIED:
         case NET_UPSTREAM:
+        case NET_SPENT:
         case NET_ENDED:
                 m.report = *report;
                 /* A command line that does not read for a while loses reports, and delays nothing. */

@@ -89,6 +89,7 @@ static void fill_config(const struct supervisor *x, struct init_config *c) {
                 .capabilities = p->capabilities,
                 .writes_through = plan_writes_through(p),
                 .nesting = p->nesting == NESTING_USERNS,
+                .no_groups = p->programs && p->ids.single,
         };
         for (size_t i = 0; i < p->ids.n_groups && i < INIT_MAX_GROUPS; i++)
                 c->groups[c->n_groups++] = p->ids.outer_groups[i];
