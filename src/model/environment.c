@@ -119,3 +119,20 @@ int environment_plan_image(struct strlist *ret, char *const *caller, const struc
                 r = add_rules(ret, caller, policy, e);
         return r < 0 && !e->errnum ? error_errno(e, r, "the environment cannot be made") : r;
 }
+
+int environment_set(struct strlist *env, const struct policy *policy, const char *name, const char *value) {
+        _cleanup_free_ char *a = str_printf("%s=%s", name, value);
+        size_t n = strlen(name);
+
+        if (!a)
+                return -ENOMEM;
+        if (is_set(policy, a))
+                return 0;
+        for (size_t i = 0; i < env->n; i++)
+                if (strncmp(env->items[i], name, n) == 0 && env->items[i][n] == '=') {
+                        free(env->items[i]);
+                        env->items[i] = TAKE_PTR(a);
+                        return 0;
+                }
+        return strlist_add(env, a);
+}

@@ -9,7 +9,7 @@ static const char *const op_names[] = {
         [OP_DIR] = "dir", [OP_SYMLINK] = "link", [OP_BIND] = "bind", [OP_SCRATCH] = "scratch", [OP_OVERLAY] = "overlay",
         [OP_IMAGE_LAYER] = "image-layer", [OP_IMAGE] = "image", [OP_PROC] = "proc", [OP_SYSFS] = "sysfs", [OP_DEVPTS] = "devpts", [OP_MQUEUE] = "mqueue", [OP_MASK] = "mask",
         [OP_READONLY] = "read-only", [OP_LAYER_DIR] = "layer-dir", [OP_LAYER_WHITEOUT] = "hide",
-        [OP_LAYER_FILE] = "layer-file",
+        [OP_LAYER_FILE] = "layer-file", [OP_FILE] = "file",
 };
 
 static const struct { unsigned flag; const char *name; } flag_names[] = {
@@ -72,8 +72,7 @@ void plan_free(struct plan *p) {
         free(p);
 }
 
-int plan_add(struct plan *p, enum plan_op_kind kind, const char *target, const char *source, unsigned flags,
-             mode_t mode, int layer) {
+static int add_op(struct plan *p, struct plan_op op) {
         if (p->n_ops == p->cap_ops) {
                 size_t cap = MAX(p->cap_ops * 2, 64u);
                 struct plan_op *ops = reallocarray(p->ops, cap, sizeof(*ops));
@@ -82,11 +81,33 @@ int plan_add(struct plan *p, enum plan_op_kind kind, const char *target, const c
                 p->ops = ops;
                 p->cap_ops = cap;
         }
+        p->ops[p->n_ops++] = op;
+        return 0;
+}
+
+int plan_add_content(struct plan *p, enum plan_op_kind kind, const char *target, const void *data, size_t n, mode_t mode, int layer) {
+        _cleanup_free_ char *t = strdup(target), *s = malloc(n + 1);
+
+        if (!t || !s)
+                return -ENOMEM;
+        memcpy(s, data, n);
+        s[n] = 0;
+        int r = add_op(p, (struct plan_op){kind, PLAN_BYTES, mode, layer, t, s, n});
+        if (r == 0)
+                t = s = NULL;
+        return r;
+}
+
+int plan_add(struct plan *p, enum plan_op_kind kind, const char *target, const char *source, unsigned flags,
+             mode_t mode, int layer) {
         _cleanup_free_ char *t = strdup(target), *s = source ? strdup(source) : NULL;
+
         if (!t || (source && !s))
                 return -ENOMEM;
-        p->ops[p->n_ops++] = (struct plan_op){kind, flags, mode, layer, TAKE_PTR(t), TAKE_PTR(s)};
-        return 0;
+        int r = add_op(p, (struct plan_op){kind, flags, mode, layer, t, s, kind == OP_LAYER_FILE && s ? strlen(s) : 0});
+        if (r == 0)
+                t = s = NULL;
+        return r;
 }
 
 int plan_allow(struct plan *p, const char *path, unsigned use) {
@@ -193,7 +214,11 @@ char *plan_format(const struct plan *p) {
         for (size_t i = 0; i < p->n_ops; i++) {
                 const struct plan_op *op = &p->ops[i];
                 _cleanup_strbuf_ struct strbuf f = {};
-                _cleanup_free_ char *t = str_visible_dup(op->target), *s = op->source ? str_visible_dup(op->source) : NULL;
+                _cleanup_free_ char *t = str_visible_dup(op->target), *s = NULL;
+                if (op->flags & PLAN_BYTES)
+                        s = str_printf("%zu bytes", op->size);
+                else if (op->source)
+                        s = str_visible_dup(op->source);
                 flags_text(&f, op->flags);
                 strbuf_printf(&b, "%-10s %s%s%s%s%s%s\n", op_names[op->kind], t ? t : "?",
                               s && !streq(op->source, op->target) ? " <- " : "",
@@ -292,7 +317,7 @@ void plan_json(const struct plan *p, bool full, struct json *j) {
                 json_begin(j, NULL, '{');
                 json_str(j, "op", op_names[op->kind]);
                 json_str(j, "target", op->target);
-                if (op->source && op->kind != OP_LAYER_FILE && !streq(op->source, op->target))
+                if (op->source && op->kind != OP_LAYER_FILE && op->kind != OP_FILE && !streq(op->source, op->target))
                         json_str(j, "source", op->source);
                 if (f.len)
                         json_str(j, "flags", f.data);

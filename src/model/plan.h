@@ -27,6 +27,7 @@ enum plan_op_kind {
         OP_MQUEUE,
         OP_MASK,     /* cover what `target` shows with an empty file or directory; nothing there is no error */
         OP_READONLY, /* attach `target` once more onto itself, read-only */
+        OP_FILE,     /* attach a file with the content `source` at `target`, read-only */
         /* In layer `layer`, beneath its root: */
         OP_LAYER_DIR,     /* a directory with the mode and owner that the tree below has there; else `mode`, the sandbox's */
         OP_LAYER_WHITEOUT,/* hides what the layers below have at `target` */
@@ -41,6 +42,7 @@ enum {
         PLAN_OPTIONAL = 16, /* a source that is gone is no error */
         PLAN_IDMAP = 32,    /* run by root: show the owner's files as the sandbox user's */
         PLAN_VOLUME = 128,  /* the user's -v */
+        PLAN_BYTES = 256,   /* content that is not to be read by people */
         PLAN_STORE = 64,    /* run by root: a tree of an image, whose ids are the store's */
 };
 
@@ -51,6 +53,7 @@ struct plan_op {
         int layer;
         char *target; /* absolute, as seen inside; in a layer: relative to its root */
         char *source; /* host path, link text or content; may be NULL */
+        size_t size;  /* of content: bytes */
 };
 
 /* What the payload may use a tree for: becomes a Landlock rule. */
@@ -152,6 +155,8 @@ static inline void plan_freep(struct plan **p) { plan_free(*p); }
 /* Appends an operation; strings are copied. -ENOMEM. */
 int plan_add(struct plan *p, enum plan_op_kind kind, const char *target, const char *source, unsigned flags,
              mode_t mode, int layer) _must_check_;
+/* The same of a file, OP_FILE or OP_LAYER_FILE, whose content may hold any byte. */
+int plan_add_content(struct plan *p, enum plan_op_kind kind, const char *target, const void *data, size_t n, mode_t mode, int layer) _must_check_;
 int plan_allow(struct plan *p, const char *path, unsigned use) _must_check_;
 
 /* What view.c needs to know of the host; gathered by svc/host.c. */
@@ -183,9 +188,18 @@ struct view_facts {
         /* Made in an image's root before the run, below its changes; a directory before what lies in it. */
         struct view_file {
                 char *path, *text; /* relative to the root; text NULL: a directory */
+                size_t size;       /* of text, which may hold any byte; 0: it ends with NUL */
                 mode_t mode;
         } *files;
         size_t n_files;
+        /* The same on the host's root, by absolute path: what makes programs trust the sandbox's CA (model/trust.h). One that is
+         * there stands for itself wherever it lies; another is made beneath /etc and /run only. */
+        struct view_trust {
+                char *path, *data;
+                size_t size;
+                bool there;
+        } *trust;
+        size_t n_trust;
         struct strlist layers; /* of an image, topmost first; as the supervisor finds them from the sandbox's directory */
         struct view_volume {
                 char *host, *inside; /* real path on the host; as seen inside */
@@ -199,6 +213,8 @@ struct view_facts {
 /* Whatever the server's address, the question ends at the gate, or nowhere where there is none. */
 #define VIEW_RESOLV_CONF "# Names are answered by the sandbox's gate, where its policy has one.\nnameserver 127.0.0.1\n"
 void view_facts_clear(struct view_facts *f);
+/* /etc is shown with a layer of the sandbox's own on it, where files can be added; otherwise it is the host's. */
+bool view_has_own_etc(const struct view_facts *f);
 /* The view of the process tier, or of an image: adds the operations and rules to the plan. view.c, view-image.c. */
 int view_plan(struct plan *p, const struct policy *policy, const struct view_facts *facts,
               struct error *e) _must_check_;

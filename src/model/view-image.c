@@ -39,7 +39,10 @@ static int add_files(struct plan *p, const struct view_facts *f, int layer) {
 
         for (size_t i = 0; r == 0 && i < f->n_files; i++) {
                 const struct view_file *file = &f->files[i];
-                r = plan_add(p, file->text ? OP_LAYER_FILE : OP_LAYER_DIR, file->path, file->text, 0, file->mode, layer);
+                if (file->size > 0)
+                        r = plan_add_content(p, OP_LAYER_FILE, file->path, file->text, file->size, file->mode, layer);
+                else
+                        r = plan_add(p, file->text ? OP_LAYER_FILE : OP_LAYER_DIR, file->path, file->text, 0, file->mode, layer);
         }
         return r;
 }

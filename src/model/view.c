@@ -56,6 +56,53 @@ static int add_tree(struct plan *p, const struct view_facts *f, const char *path
         return plan_add(p, OP_OVERLAY, path, path, flags | PLAN_READONLY, 0, 0);
 }
 
+/* The directories above a path, in a layer; those in `made` are there. modes: outermost first; NULL: new ones. */
+static int add_layer_parents(struct plan *p, struct strlist *made, const char *path, const mode_t *modes, int layer) {
+        size_t depth = 0;
+        int r;
+
+        for (const char *s = path; (s = strchr(s, '/')); s++, depth++) {
+                _cleanup_free_ char *dir = strndup(path, (size_t)(s - path));
+                if (!dir)
+                        return -ENOMEM;
+                if (strlist_has(made, dir))
+                        continue;
+                if ((r = strlist_add(made, dir)) < 0 ||
+                    (r = plan_add(p, OP_LAYER_DIR, dir, NULL, 0, modes ? modes[depth] : 0755, layer)) < 0)
+                        return r;
+        }
+        return 0;
+}
+
+bool view_has_own_etc(const struct view_facts *f) { return !has_mount_beneath(f, "/etc"); }
+
+/* Of the files that make programs trust the sandbox's CA, those that /etc's own layer can hold. */
+static int add_trust_in_etc(struct plan *p, const struct view_facts *f, int layer) {
+        _cleanup_strlist_ struct strlist made = {};
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < f->n_trust; i++) {
+                const struct view_trust *t = &f->trust[i];
+                const char *rel = str_after(t->path, "/etc/");
+                if (rel && (r = add_layer_parents(p, &made, rel, NULL, layer)) == 0)
+                        r = plan_add_content(p, OP_LAYER_FILE, rel, t->data, t->size, 0644, layer);
+        }
+        return r;
+}
+
+/* The others: over what is there, or in /run. */
+static int add_trust_elsewhere(struct plan *p, const struct view_facts *f) {
+        bool own = view_has_own_etc(f);
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < f->n_trust; i++) {
+                const struct view_trust *t = &f->trust[i];
+                if (path_beneath(t->path, "/etc") ? !own && t->there : t->there || path_beneath(t->path, "/run"))
+                        r = plan_add_content(p, OP_FILE, t->path, t->data, t->size, 0444, 0);
+        }
+        return r;
+}
+
 static int add_etc(struct plan *p, const struct view_facts *f) {
         int r;
 
@@ -88,6 +135,8 @@ static int add_etc(struct plan *p, const struct view_facts *f) {
         for (size_t i = 0; i < ELEMENTSOF(etc_hidden); i++)
                 if ((r = plan_add(p, OP_LAYER_WHITEOUT, etc_hidden[i], NULL, 0, 0, layer)) < 0)
                         return r;
+        if ((r = add_trust_in_etc(p, f, layer)) < 0)
+                return r;
         return plan_add(p, OP_OVERLAY, "/etc", "/etc", PLAN_READONLY, 0, layer);
 }
 
@@ -201,24 +250,6 @@ int view_add_kernel(struct plan *p, const struct view_facts *f) {
                 if ((f->sysfs || !str_after(kernel_masked[i], "/sys/")) &&
                     (r = plan_add(p, OP_MASK, kernel_masked[i], NULL, 0, 0, 0)) < 0)
                         return r;
-        return 0;
-}
-
-/* The directories above a path, in a layer; those in `made` are there. modes: outermost first; NULL: new ones. */
-static int add_layer_parents(struct plan *p, struct strlist *made, const char *path, const mode_t *modes, int layer) {
-        size_t depth = 0;
-        int r;
-
-        for (const char *s = path; (s = strchr(s, '/')); s++, depth++) {
-                _cleanup_free_ char *dir = strndup(path, (size_t)(s - path));
-                if (!dir)
-                        return -ENOMEM;
-                if (strlist_has(made, dir))
-                        continue;
-                if ((r = strlist_add(made, dir)) < 0 ||
-                    (r = plan_add(p, OP_LAYER_DIR, dir, NULL, 0, modes ? modes[depth] : 0755, layer)) < 0)
-                        return r;
-        }
         return 0;
 }
 
@@ -359,7 +390,7 @@ int view_plan(struct plan *p, const struct policy *policy, const struct view_fac
         p->n_layers = 1;
         if ((r = add_root(p, f)) < 0 || (r = view_add_scratch(p, "/tmp", 01777)) < 0 ||
             (r = view_add_scratch(p, "/var/tmp", 01777)) < 0 || (r = view_add_scratch(p, "/run", 0755)) < 0 ||
-            (r = view_add_dev(p, f)) < 0 || (r = view_add_kernel(p, f)) < 0)
+            (r = view_add_dev(p, f)) < 0 || (r = view_add_kernel(p, f)) < 0 || (r = add_trust_elsewhere(p, f)) < 0)
                 return error_errno(e, r, "the view cannot be planned");
         _cleanup_free_ char *runtime = str_printf("/run/user/%u", (unsigned)p->ids.inner_uid);
         if (!runtime)
@@ -413,6 +444,11 @@ void view_facts_clear(struct view_facts *f) {
                 free(f->files[i].text);
         }
         free(f->files);
+        for (size_t i = 0; i < f->n_trust; i++) {
+                free(f->trust[i].path);
+                free(f->trust[i].data);
+        }
+        free(f->trust);
         free(f->passwd);
         free(f->group);
         *f = (struct view_facts){};

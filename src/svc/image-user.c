@@ -1,135 +1,17 @@
 /* Users of an image, see image-user.h. */
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/sysmacros.h>
-#include <sys/xattr.h>
-#include <unistd.h>
 
-#include "base/fd.h"
+#include "svc/image-files.h"
 #include "svc/image-user.h"
-#include "sys/beneath.h"
 
 #define FILE_MAX (1u << 20)
-#define LINKS_MAX 40 /* as many as the kernel follows (path_resolution(7)) */
-
-/* The trees of an image's layers, topmost first. */
-struct layers {
-        int fds[IMAGE_LAYERS_MAX];
-        size_t n;
-};
-
-static void layers_close(struct layers *l) {
-        for (size_t i = 0; i < l->n; i++)
-                fd_close(l->fds[i]);
-}
-
-static int layers_open(int state_root, const struct image *image, struct layers *l) {
-        for (size_t i = 0; i < image->layers.n && l->n < ELEMENTSOF(l->fds); i++) {
-                int fd = openat(state_root, image->layers.items[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
-                if (fd < 0)
-                        return -errno;
-                l->fds[l->n++] = fd;
-        }
-        return 0;
-}
-
-/* What the name `path` stands for where the first *visible layers are stacked, as overlayfs has it: the topmost that has
- * it counts, a directory goes on below until a layer hides what lies there. Returns its type, 0 where nothing is there;
- * *ret_layer is where it was found, *visible how many layers show what lies in it. */
-static mode_t stacked(const struct layers *l, const char *path, size_t *visible, size_t *ret_layer) {
-        mode_t found = 0;
-
-        for (size_t i = 0, n = *visible; i < n; i++) {
-                struct stat st;
-                _cleanup_fd_ int fd = beneath_open(l->fds[i], path, O_PATH);
-                if (fd < 0 || fstat(fd, &st) < 0)
-                        continue;
-                if (S_ISCHR(st.st_mode) && st.st_rdev == makedev(0, 0)) /* a whiteout */
-                        return found;
-                if (!found) {
-                        found = st.st_mode & S_IFMT;
-                        *ret_layer = i;
-                }
-                if (!S_ISDIR(st.st_mode))
-                        return found;
-                *visible = i + 1;
-                _cleanup_fd_ int dir = beneath_open(l->fds[i], path, O_RDONLY | O_DIRECTORY);
-                if (dir >= 0 && fgetxattr(dir, "user.overlay.opaque", NULL, 0) >= 0)
-                        return found;
-        }
-        return found;
-}
-
-static int read_link(int tree, const char *path, char dst[PATH_MAX]) {
-        _cleanup_fd_ int fd = beneath_open(tree, path, O_PATH);
-        ssize_t n = fd < 0 ? fd : readlinkat(fd, "", dst, PATH_MAX - 1);
-
-        if (n < 0)
-                return fd < 0 ? fd : -errno;
-        dst[n] = 0;
-        return 0;
-}
-
-/* Resolves `path` in the image as a process in it would, a part at a time, without ever leaving it: some images have
- * links in /etc. -ENOENT; else a regular file, open. */
-static int open_in_image(const struct layers *l, const char *path) {
-        char todo[PATH_MAX], at[PATH_MAX] = "", link[PATH_MAX], rest[PATH_MAX];
-        size_t visible = l->n, layer = 0;
-        unsigned links = 0;
-
-        snprintf(todo, sizeof(todo), "%s", path);
-        for (char *name = todo;;) {
-                name += strspn(name, "/");
-                size_t n = strcspn(name, "/"), len = strlen(at);
-                if (n == 0)
-                        return -ENOENT; /* a directory */
-                if (n == 1 && name[0] == '.') {
-                        name++;
-                        continue;
-                }
-                if (n == 2 && name[0] == '.' && name[1] == '.') {
-                        /* From the root again, without the last part: the layers that show it are to be found anew. */
-                        char *slash = strrchr(at, '/');
-                        snprintf(rest, sizeof(rest), "%.*s%s", slash ? (int)(slash - at) : 0, at, name + n);
-                } else {
-                        if (len + 1 + n >= sizeof(at))
-                                return -ENAMETOOLONG;
-                        snprintf(at + len, sizeof(at) - len, "%s%.*s", len ? "/" : "", (int)n, name);
-                        name += n;
-                        mode_t type = stacked(l, at, &visible, &layer);
-                        if (S_ISDIR(type))
-                                continue;
-                        if (S_ISREG(type) && !name[0])
-                                return beneath_open_regular(l->fds[layer], at, NULL);
-                        if (!S_ISLNK(type))
-                                return type ? -ENOTDIR : -ENOENT;
-                        int r = read_link(l->fds[layer], at, link);
-                        if (r < 0)
-                                return r;
-                        at[link[0] == '/' ? 0 : len] = 0;
-                        r = snprintf(rest, sizeof(rest), "%s/%s%s", at, link, name);
-                        if (r < 0 || (size_t)r >= sizeof(rest))
-                                return -ENAMETOOLONG;
-                }
-                if (++links > LINKS_MAX)
-                        return -ELOOP;
-                memcpy(todo, rest, sizeof(todo));
-                at[0] = 0;
-                visible = l->n;
-                name = todo;
-        }
-}
 
 /* A file of the image's /etc. Allocated; "" where there is none. */
-static int read_etc(const struct layers *l, const char *path, char **ret, struct error *e) {
-        _cleanup_fd_ int fd = open_in_image(l, path);
-        int r = fd;
+static int read_etc(const struct image_files *l, const char *path, char **ret, struct error *e) {
+        int r = image_files_read(l, path, FILE_MAX, ret, NULL);
 
-        if (fd >= 0)
-                r = fd_read_all(fd, FILE_MAX, ret, NULL);
-        else if (fd == -ENOENT || fd == -ENOTDIR) {
+        if (r == -ENOENT || r == -ENOTDIR) {
                 *ret = strdup("");
                 r = *ret ? 0 : -ENOMEM;
         }
@@ -199,7 +81,7 @@ static void find_groups(char *text, struct image_user *u) {
         }
 }
 
-static int find_user(const struct layers *l, const char *image, const char *who, struct image_user *u, struct error *e) {
+static int find_user(const struct image_files *l, const char *image, const char *who, struct image_user *u, struct error *e) {
         _cleanup_free_ char *text = NULL;
         bool numeric = parse_id(who, &u->uid);
         char *f[7];
@@ -223,7 +105,7 @@ static int find_user(const struct layers *l, const char *image, const char *who,
 }
 
 int image_user_find(int state_root, const struct image *image, const char *spec, struct image_user *ret, struct error *e) {
-        _cleanup_(layers_close) struct layers layers = {};
+        _cleanup_(image_files_close) struct image_files layers = {};
         _cleanup_free_ char *groups = NULL, *user = strndup(spec, strcspn(spec, ":"));
         const char *group = strchr(spec, ':');
         struct image_user u = {.home = "/"};
@@ -232,7 +114,7 @@ int image_user_find(int state_root, const struct image *image, const char *spec,
 
         if (!user)
                 return error_set(e, ENOMEM, "out of memory");
-        if ((r = layers_open(state_root, image, &layers)) < 0)
+        if ((r = image_files_open(state_root, image, &layers)) < 0)
                 return error_errno(e, r, "the image's layers cannot be opened");
         if ((r = find_user(&layers, image->name, user[0] ? user : "0", &u, e)) < 0)
                 return r;

@@ -14,6 +14,7 @@
 #include "role/cli/prepare.h"
 #include "svc/image-files.h"
 #include "svc/state.h"
+#include "sys/beneath.h"
 
 #define TOTAL_MAX (12u << 20) /* bytes of all files: they are in memory, and in the launcher's tmpfs of 16 MiB */
 #define JVMS_MAX 64u
@@ -38,6 +39,15 @@ static bool reads_tls(const struct network *n) {
 /* In an image, or in a root that is made for the run, each file goes into the layer; on the host's root it is a fact. */
 static bool in_layer(const struct finder *f) { return f->x->plan->image; }
 
+/* Of the host's root, in the view of every run. */
+static bool is_shown(const char *path) {
+        static const char *const trees[] = {"/etc", "/usr", "/opt", "/var/lib", "/nix", "/gnu"};
+        for (size_t i = 0; i < ELEMENTSOF(trees); i++)
+                if (path_beneath(path, trees[i]))
+                        return true;
+        return false;
+}
+
 /* The real path of what is there, absolute, and its type; -ENOENT where there is nothing that could be used. */
 static int locate(const struct finder *f, const char *path, char real[PATH_MAX], mode_t *ret_mode) {
         struct stat st;
@@ -51,7 +61,7 @@ static int locate(const struct finder *f, const char *path, char real[PATH_MAX],
                 memcpy(real + 1, at, strlen(at) + 1);
                 return 0;
         }
-        if (!realpath(path, real) || stat(real, &st) < 0 || !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+        if (!realpath(path, real) || !is_shown(real) || stat(real, &st) < 0 || !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
                 return -ENOENT;
         *ret_mode = st.st_mode;
         return 0;
@@ -204,7 +214,7 @@ static int add_jvms(struct finder *f) {
         if (f->image.n == 0)
                 return r < 0 ? r : add_jvms_in(f, open(TRUST_JVM_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         for (size_t i = 0; r == 0 && i < f->image.n; i++)
-                r = add_jvms_in(f, openat(f->image.fds[i], TRUST_JVM_FOLDER + 1, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+                r = add_jvms_in(f, beneath_open(f->image.fds[i], TRUST_JVM_FOLDER + 1, O_RDONLY | O_DIRECTORY));
         return r;
 }
 
@@ -290,8 +300,10 @@ static int add_all(struct finder *f) {
         }
         if (r == 0 && !files && in_layer(f)) {
                 _cleanup_strbuf_ struct strbuf text = {};
+                _cleanup_free_ char *path = str_printf("%s/%s", locate(f, TRUST_PEM_DEFAULT_FOLDER, real, &mode) == 0 && S_ISDIR(mode) ? real : TRUST_PEM_DEFAULT_FOLDER,
+                                                       TRUST_PEM_DEFAULT_NAME);
                 trust_add_bundle(&text, f->bundle ? f->bundle : "", f->n_bundle, f->x->ca.cert);
-                r = add_file(f, TRUST_PEM_DEFAULT, &text, false);
+                r = path ? add_file(f, path, &text, false) : -ENOMEM;
         }
         if (r == 0)
                 r = add_jvms(f);
