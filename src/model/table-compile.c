@@ -26,6 +26,7 @@ struct build {
         uint32_t *lengths;
         size_t n_interned, cap_interned;
         size_t members;
+        struct table_string file;
         const struct network_rule **order; /* by host */
         struct growing entries, classes;   /* struct entry; struct known of the group under way */
         struct growing scratch;            /* uint32_t: members of those */
@@ -798,7 +799,7 @@ static int check_relays(struct build *b) {
 }
 
 static int assemble(struct build *b, void **ret, size_t *ret_size) {
-        struct table_header h = {.magic = TABLE_MAGIC, .version = TABLE_VERSION, .order = TABLE_ORDER};
+        struct table_header h = {.magic = TABLE_MAGIC, .version = TABLE_VERSION, .order = TABLE_ORDER, .file = b->file};
         size_t size = sizeof(h);
 
         for (size_t s = 0; s < SECTION_N; s++) {
@@ -828,6 +829,9 @@ static int compile(struct build *b) {
 
         /* No section that strings point into is empty. */
         if ((r = intern(b, "", 0, &empty)) < 0 || (r = check_relays(b)) < 0)
+                return r;
+        b->file.at = TABLE_NONE;
+        if (b->n->source && (r = intern(b, b->n->source, strlen(b->n->source), &b->file)) < 0)
                 return r;
         for (size_t i = 0; i < b->n->n_rules; i++)
                 if ((r = add_rule(b, &b->n->rules[i])) < 0)

@@ -61,7 +61,7 @@ struct table_string {
 struct table_header {
         uint8_t magic[8];
         uint32_t version, order, size, seed;
-        uint32_t hosts_used, pad;
+        struct table_string file; /* the policy's name; at TABLE_NONE: none */
         struct {
                 uint32_t at, n; /* bytes from the beginning; records */
         } section[SECTION_N];

@@ -196,7 +196,7 @@ int table_load(const void *data, size_t size, struct table *ret) {
                     bytes > size - h->section[s].at)
                         return -EBADMSG;
         }
-        if (!hashes_good(&t) || !groups_good(&t) || !rules_good(&t))
+        if (!string_or_none(&t, h->file) || !hashes_good(&t) || !groups_good(&t) || !rules_good(&t))
                 return -EBADMSG;
         *ret = t;
         return 0;
@@ -220,6 +220,7 @@ bool table_rule(const struct table *t, uint32_t rule, struct table_rule_info *re
                 .host = table_text(t, r->host),
                 .source = r->source.at == TABLE_NONE ? NULL : table_text(t, r->source),
                 .is_preset = r->flags & RULE_PRESET,
+                .file = r->line && t->header->file.at != TABLE_NONE ? table_text(t, t->header->file) : NULL,
                 .line = r->line,
                 .budget = r->budget,
                 .secret = r->secret,

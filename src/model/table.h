@@ -115,6 +115,7 @@ struct table_rule_info {
         const char *host;    /* as written, canonical: "*.example.com", "10.0.0.0/8" */
         const char *source;  /* the file, or the preset ("npm-install"); NULL: the command line */
         bool is_preset;
+        const char *file;    /* the policy's name, also where `source` is a preset's; NULL: the command line */
         unsigned line;       /* in the policy's file, also of what a preset gave (where `use` stands); 0: none */
         uint32_t budget, secret; /* TABLE_NONE */
 };

@@ -132,6 +132,8 @@ static inline void fixture_request(struct random *r, struct request *q) {
                 return;
         q->method = fixture_text(draw(r, 12) ? ONE_OF(r, fixture_methods) : "BREW");
         q->websocket = draw(r, 12) == 0;
+        if (q->websocket)
+                q->method = fixture_text("GET");
         q->n_segments = 1 + draw(r, 5);
         for (size_t i = 0; i < q->n_segments; i++)
                 q->segment[i] = fixture_text(ONE_OF(r, fixture_segments));

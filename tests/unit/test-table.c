@@ -65,11 +65,11 @@ static struct verdict ask(const struct table *t, const char *what) {
 
 #define says(t, what, want_reason, want_rule)                                                                       \
         do {                                                                                                        \
-                struct verdict _v = ask(t, what);                                                                   \
-                if (_v.reason != (want_reason) || _v.rule != (uint32_t)(want_rule))                                 \
-                        printf("# %s: reason %d, rule %d\n", what, _v.reason, (int)_v.rule);                        \
-                check(_v.reason == (want_reason) && _v.rule == (uint32_t)(want_rule));                              \
-                check(_v.allowed == ((want_reason) == VERDICT_ALLOWED));                                            \
+                struct verdict _asked = ask(t, what);                                                                   \
+                if (_asked.reason != (want_reason) || _asked.rule != (uint32_t)(want_rule))                                 \
+                        printf("# %s: reason %d, rule %d\n", what, _asked.reason, (int)_asked.rule);                        \
+                check(_asked.reason == (want_reason) && _asked.rule == (uint32_t)(want_rule));                              \
+                check(_asked.allowed == ((want_reason) == VERDICT_ALLOWED));                                            \
         } while (0)
 
 TEST(nothing_is_allowed_without_rules) {

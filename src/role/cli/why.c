@@ -162,9 +162,9 @@ static void print_statistics(const char *file, const struct table *t, double ms)
 
         table_statistics(t, &s);
         printf("%s: %zu rules, %zu hosts and ranges\n", file, s.rules, s.groups);
-        printf("%-11s%s, %zu relays among it\n", "size", format_size(size, sizeof(size), s.size), s.relays);
-        printf("%-11s%zu words, %zu states, the largest; %zu literals in all\n", "automaton", s.words, s.states, s.literals);
-        printf("%-11s%.2f ms\n", "compiled in", ms);
+        printf("%-12s%s, %zu relays among it\n", "size", format_size(size, sizeof(size), s.size), s.relays);
+        printf("%-12s%zu words, %zu states, the largest; %zu literals in all\n", "automaton", s.words, s.states, s.literals);
+        printf("%-12s%.2f ms\n", "compiled in", ms);
 }
 
 static void json_statistics(const char *file, const struct table *t, double ms) {
