@@ -83,6 +83,7 @@ static const struct {
         E(EPERM), E(ENOSYS), E(EACCES), E(EINVAL), E(EAFNOSUPPORT), E(EPROTONOSUPPORT), E(ESOCKTNOSUPPORT),
         E(EOPNOTSUPP),
 #undef E
+        {"0", 0}, /* the call seems to have been done */
 };
 
 struct list list;

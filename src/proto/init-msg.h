@@ -25,7 +25,7 @@ struct init_config {
         uint32_t umask;
         uint32_t writes_through;/* 1: what it writes lands on the host: no set-id bits */
         uint32_t nesting;       /* 1: it may make namespaces and mounts of its own (seccomp/nested.list) */
-        uint32_t pad;
+        uint32_t no_groups;     /* 1: setgroups(2) does nothing and says nothing (seccomp/groups.list) */
         uint64_t capabilities;  /* that the payload keeps, bits, in its own user namespace */
         char uid_map[INIT_MAX_MAP], gid_map[INIT_MAX_MAP]; /* of the inner namespace */
         char cwd[INIT_MAX_PATH];

@@ -58,10 +58,11 @@ static int put_layer(struct export *x, size_t k, struct error *e) {
         const struct stream_limits no_bound = {.bytes = 1ull << 50, .entries = 1ull << 30};
         const char *key = x->image->keys.items[k];
         struct stream_result s = {};
-        char path[128];
         int r;
 
-        snprintf(path, sizeof(path), "layers/%.100s", key);
+        _cleanup_free_ char *path = str_printf("layers/%s", key);
+        if (!path)
+                return error_set(e, ENOMEM, "out of memory");
         _cleanup_fd_ int layer = openat(x->w->root, path, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         _cleanup_fd_ int to = openat(x->blobs, "new", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
         if (layer < 0 || to < 0 || fchmod(to, 0644) < 0)
@@ -140,6 +141,14 @@ static void write_config(const struct export *x, struct json *j) {
                 json_digest(j, NULL, hex_of_layer(x, k));
         json_end(j, ']');
         json_end(j, '}');
+        /* One a layer: builders count them. */
+        json_begin(j, "history", '[');
+        for (size_t k = 0; k < i->keys.n; k++) {
+                json_begin(j, NULL, '{');
+                json_str(j, "comment", "stored by belljar");
+                json_end(j, '}');
+        }
+        json_end(j, ']');
         json_end(j, '}');
 }
 
