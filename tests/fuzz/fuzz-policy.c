@@ -10,6 +10,7 @@
 #include "model/image-name.h"
 #include "model/policy-print.h"
 #include "model/policy-table.h"
+#include "model/table.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
@@ -193,6 +194,9 @@ static void setters(const char *text) {
                 policy_add_read,
                 policy_add_without,
                 policy_add_volume,
+                policy_add_allow,
+                policy_add_deny,
+                policy_add_quiet,
                 policy_set_tier,
                 policy_set_min_tier,
                 policy_set_trust,
@@ -235,6 +239,14 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
         }
         if ((r = policy_check(p, &e)) < 0)
                 check_error(r, &e);
+        void *block = NULL;
+        struct table table;
+        size_t block_size;
+        if ((r = table_compile(&p->network, &block, &block_size, &e)) < 0)
+                check_error(r, &e);
+        else
+                must(table_load(block, block_size, &table) == 0);
+        free(block);
         text = policy_text(p);
         for (const char *c = text; c && *c; c++) /* fit for a terminal */
                 must(*c == '\n' || (unsigned char)*c >= ' ');
