@@ -123,10 +123,25 @@ static int start_gate(const struct plan *p, int exe, const int *fds, size_t n, p
         return 0;
 }
 
-/* "NAME=value" of the environment; NULL: not set. */
-static char *assignment(const char *name) {
-        const char *value = getenv(name);
-        return value ? str_printf("%s=%s", name, value) : NULL;
+/* The CA certificates that the caller goes by, opened with the caller's rights: all that a broker gets of its environment. */
+static int add_trust(int *fds, size_t *n, char **env, struct error *e) {
+        static char *const names[BROKER_FD_TRUST_N] = {"SSL_CERT_FILE=", "SSL_CERT_DIR="};
+
+        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+                _cleanup_free_ char *name = strndup(names[i], strlen(names[i]) - 1);
+                const char *value = name ? getenv(name) : NULL;
+                if (!value || !*value)
+                        continue;
+                int fd = open(value, O_RDONLY | O_CLOEXEC | (i > 0 ? O_DIRECTORY : 0));
+                if (fd < 0) {
+                        error_errno(e, errno, "%s, which %s names, cannot be read", value, name);
+                        return error_fix(e, "correct the variable, or unset it");
+                }
+                fds[(*n)++] = fd;
+                *env++ = names[i];
+        }
+        *env = NULL;
+        return 0;
 }
 
 static int start_broker(const struct plan *p, int exe, const int *fds, size_t n, pid_t *ret, int *ret_pidfd, struct error *e) {
@@ -134,22 +149,29 @@ static int start_broker(const struct plan *p, int exe, const int *fds, size_t n,
         /* Run by root, it has an id of the sandbox's range, and none of the host's. */
         uid_t uid = root ? p->ids.uid_base + p->ids.init_uid : geteuid();
         gid_t gid = root ? uid : getegid();
-        /* All that a broker gets of the caller's environment: where the CA certificates are that the caller goes by. */
-        _cleanup_free_ char *file = assignment("SSL_CERT_FILE"), *directory = assignment("SSL_CERT_DIR");
-        char *trust[] = {file ? file : directory, file ? directory : NULL, NULL};
-        int go[2], r;
+        int all[BROKER_FD_N - BROKER_FD_CONTROL + BROKER_FD_TRUST_N], go[2], r;
+        char *env[BROKER_FD_TRUST_N + 1];
+        size_t n_all = n;
 
-        if (pipe2(go, O_CLOEXEC) < 0)
-                return error_errno(e, errno, "a pipe cannot be made");
-        pid_t pid = process_clone(NAMESPACES, -1, ret_pidfd);
+        if (n != BROKER_FD_N - BROKER_FD_CONTROL)
+                return error_set(e, EPROTO, "a broker was asked for with %zu file descriptors", n);
+        memcpy(all, fds, n * sizeof(*all));
+        r = add_trust(all, &n_all, env, e);
+        if (r == 0 && pipe2(go, O_CLOEXEC) < 0)
+                r = error_errno(e, errno, "a pipe cannot be made");
+        pid_t pid = r < 0 ? -1 : process_clone(NAMESPACES, -1, ret_pidfd);
         if (pid == 0) {
                 char byte;
                 close(go[1]);
                 if (read(go[0], &byte, 1) != 1 ||
                     (root && (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)))
                         _exit(125);
-                become(exe, "belljar-broker", fds, n, trust);
+                become(exe, "belljar-broker", all, n_all, env);
         }
+        while (n_all > n)
+                close(all[--n_all]);
+        if (r < 0)
+                return r;
         close(go[0]);
         if (pid < 0) {
                 close(go[1]);

@@ -1,6 +1,7 @@
 /* Whom a broker trusts, see tls.h: the host's CA certificates, kept as bytes until an upstream is to be verified, since most
  * runs never come to that; and the sessions of upstreams. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <openssl/pem.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -59,49 +60,62 @@ static bool is_hashed(const char *name) {
                strspn(name + 9, "0123456789") == strlen(name + 9);
 }
 
-static int add_directory(struct tls_trust *t, const char *path) {
+/* Closes it. */
+static int add_directory(struct tls_trust *t, int fd) {
+        DIR *d = fdopendir(fd);
         unsigned n = 0;
         int r = 0;
-        DIR *d = opendir(path);
 
-        if (!d)
-                return -errno;
-        for (struct dirent *e; r >= 0 && (e = readdir(d)) && n < DIRECTORY_FILES_MAX;)
-                if (is_hashed(e->d_name)) {
-                        n++;
-                        if ((r = add_file(t, dirfd(d), e->d_name)) != -ENOMEM)
-                                r = 0; /* one that cannot be read is one that is not trusted */
+        if (!d) {
+                r = -errno;
+                fd_close(fd);
+                return r;
+        }
+        for (struct dirent *e; r == 0 && n < DIRECTORY_FILES_MAX;) {
+                errno = 0;
+                if (!(e = readdir(d))) {
+                        r = -errno;
+                        break;
                 }
+                if (!is_hashed(e->d_name))
+                        continue;
+                n++;
+                if ((r = add_file(t, dirfd(d), e->d_name)) != -ENOMEM)
+                        r = 0; /* one that cannot be read is one that is not trusted */
+        }
         closedir(d);
         return r;
 }
 
-int tls_trust_new(const char *file, const char *directory, struct tls_trust **ret, struct error *e) {
-        struct tls_trust *t = calloc(1, sizeof(*t));
-        const char *name = file ? file : directory;
-        int r = 0;
+static int add_hosts_own(struct tls_trust *t) {
+        int r = -ENOENT;
 
-        if (!t)
-                return error_set(e, ENOMEM, "out of memory");
-        t->pem.max = 2 * TLS_BUNDLE_MAX;
-        if (file)
-                r = add_file(t, AT_FDCWD, file);
-        if (r == 0 && directory) {
-                name = directory;
-                r = add_directory(t, directory);
-        }
-        if (!file && !directory) {
-                r = -ENOENT;
-                for (size_t i = 0; r < 0 && i < ELEMENTSOF(files); i++)
-                        r = add_file(t, AT_FDCWD, files[i]);
-                for (size_t i = 0; r < 0 && i < ELEMENTSOF(directories); i++)
-                        r = add_directory(t, directories[i]);
-                r = 0; /* a host without any: each upstream is refused with the reason */
-        }
+        for (size_t i = 0; r < 0 && r != -ENOMEM && i < ELEMENTSOF(files); i++)
+                r = add_file(t, AT_FDCWD, files[i]);
+        for (size_t i = 0; r < 0 && r != -ENOMEM && i < ELEMENTSOF(directories); i++)
+                r = add_directory(t, open(directories[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        return r == -ENOMEM ? r : 0; /* a host without any: each upstream is refused with the reason */
+}
+
+int tls_trust_new(int file, int directory, struct tls_trust **ret, struct error *e) {
+        struct tls_trust *t = calloc(1, sizeof(*t));
+        _cleanup_free_ char *text = NULL;
+        _cleanup_fd_ int dir = directory;
+        size_t n = 0;
+        int r = t ? 0 : -ENOMEM;
+
+        if (t)
+                t->pem.max = 2 * TLS_BUNDLE_MAX;
+        if (r == 0 && file >= 0 && (r = fd_read_all(file, TLS_BUNDLE_MAX, &text, &n)) == 0)
+                r = tls_trust_add(t, text, n);
+        fd_close(file);
+        if (r == 0 && directory >= 0)
+                r = add_directory(t, TAKE_FD(dir));
+        if (r == 0 && file < 0 && directory < 0)
+                r = add_hosts_own(t);
         if (r < 0) {
                 tls_trust_free(t);
-                error_errno(e, r, "the CA certificates in %s cannot be read", name);
-                return error_fix(e, "correct SSL_CERT_FILE and SSL_CERT_DIR, or unset them");
+                return error_errno(e, r, "the CA certificates cannot be read");
         }
         *ret = t;
         return 0;

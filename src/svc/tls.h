@@ -45,9 +45,9 @@ void tls_authority_free(struct tls_authority *a);
 
 struct tls_trust;
 /* The host's CA certificates, as bytes: called before the cage; they are parsed when the first upstream is verified. file and
- * directory (either may be NULL) stand in for the host's own, as SSL_CERT_FILE and SSL_CERT_DIR do with OpenSSL; one that
- * was named and cannot be read is an error. Without any certificate every upstream is refused, and says so. */
-int tls_trust_new(const char *file, const char *directory, struct tls_trust **ret, struct error *e) _must_check_;
+ * directory (fds; -1: none) stand in for the host's own, as SSL_CERT_FILE and SSL_CERT_DIR do with OpenSSL, and are closed.
+ * Without any certificate every upstream is refused, and says so. */
+int tls_trust_new(int file, int directory, struct tls_trust **ret, struct error *e) _must_check_;
 /* More of them. */
 int tls_trust_add(struct tls_trust *t, const void *pem, size_t n) _must_check_;
 void tls_trust_free(struct tls_trust *t);

@@ -44,7 +44,7 @@ static void set_up(void) {
         check(tls_authority_load(both, strlen(both), &authority, &e) == 0);
         _cleanup_fd_ int fd = mkstemp(ca_file);
         check(fd >= 0 && fd_write_all(fd, ca.cert, strlen(ca.cert)) == 0);
-        check(tls_trust_new(ca_file, NULL, &trust, &e) == 0);
+        check(lseek(fd, 0, SEEK_SET) == 0 && tls_trust_new(TAKE_FD(fd), -1, &trust, &e) == 0);
         unlink(ca_file);
 }
 
@@ -418,7 +418,7 @@ TEST(no_ca_at_all) {
 
         set_up();
         _cleanup_fd_ int fd = mkstemp(empty);
-        check(tls_trust_new(empty, NULL, &none, &e) == 0);
+        check(tls_trust_new(TAKE_FD(fd), -1, &none, &e) == 0);
         unlink(empty);
         make_pair(p.fd);
         p.gate = tls_accept(authority, p.fd[0], "example.com", false);
@@ -439,8 +439,9 @@ TEST(no_ca_at_all) {
         pair_free(&p);
         tls_trust_free(none);
         none = NULL;
-        check(tls_trust_new("/nonexistent/bundle", NULL, &none, &e) == -ENOENT && !none && strstr(e.fix, "SSL_CERT_FILE"));
-        check(tls_trust_new(NULL, "/nonexistent", &none, &e) == -ENOENT && !none);
+        int closed = open("/", O_PATH | O_CLOEXEC); /* neither can be read */
+        check(tls_trust_new(closed, -1, &none, &e) == -EBADF && !none && e.errnum);
+        check(tls_trust_new(-1, open("/", O_PATH | O_CLOEXEC), &none, &e) == -EBADF && !none);
         tear_down();
 }
 
@@ -456,7 +457,7 @@ TEST(directory_of_certificates) {
         snprintf(other, sizeof(other), "%s/README", dir);
         _cleanup_fd_ int one = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600), two = open(other, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
         check(fd_write_all(one, ca.cert, strlen(ca.cert)) == 0 && fd_write_all(two, "no", 2) == 0);
-        check(tls_trust_new(NULL, dir, &t, &e) == 0);
+        check(tls_trust_new(-1, open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), &t, &e) == 0);
         make_pair(p.fd);
         p.gate = tls_accept(authority, p.fd[0], "example.com", false);
         p.client = tls_connect(t, p.fd[1], "example.com", false);
@@ -639,7 +640,7 @@ static void live_under(const struct sock_filter *list, size_t n) {
         check(tls_init(&e) == 0 && tls_ca_new(&made, &e) == 0);
         snprintf(both, sizeof(both), "%s%s", made.key, made.cert);
         int fd = mkstemp(ca_file);
-        check(fd >= 0 && fd_write_all(fd, made.cert, strlen(made.cert)) == 0 && tls_trust_new(ca_file, NULL, &trust, &e) == 0);
+        check(fd >= 0 && fd_write_all(fd, made.cert, strlen(made.cert)) == 0 && lseek(fd, 0, SEEK_SET) == 0 && tls_trust_new(fd, -1, &trust, &e) == 0);
         unlink(ca_file);
         for (size_t i = 0; i < ELEMENTSOF(p); i++)
                 make_pair(p[i].fd);

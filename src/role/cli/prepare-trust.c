@@ -314,6 +314,20 @@ static const char *folder(const struct prepared *x) {
         return x->plan->image || view_has_own_etc(&x->host.view) ? TRUST_FOLDER : TRUST_FOLDER_RUN;
 }
 
+/* What a broker will be given (net-start.c): said before the start, not at the first connection. */
+static int check_callers(struct error *e) {
+        static const char *const names[] = {"SSL_CERT_FILE", "SSL_CERT_DIR"};
+
+        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+                const char *value = getenv(names[i]);
+                if (!value || !*value || access(value, R_OK) == 0)
+                        continue;
+                error_errno(e, errno, "%s, which %s names, cannot be read", value, names[i]);
+                return error_fix(e, "correct the variable, or unset it");
+        }
+        return 0;
+}
+
 int prepare_trust(const struct run_options *o, struct prepared *x, struct error *e) {
         struct finder f = {.x = x, .folder = folder(x), .e = e};
         int r;
@@ -322,7 +336,7 @@ int prepare_trust(const struct run_options *o, struct prepared *x, struct error 
                 return 0;
         if (!reads_tls(&o->policy->network))
                 return net_ca_empty(&x->ca, e);
-        if ((r = net_ca_new(&x->ca, e)) < 0)
+        if ((r = check_callers(e)) < 0 || (r = net_ca_new(&x->ca, e)) < 0)
                 return r;
         if (x->plan->image && !o->root) {
                 _cleanup_fd_ int root = -EBADF;
