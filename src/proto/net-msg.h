@@ -46,6 +46,7 @@ enum net_report_type {
         NET_SPENT,       /* a budget is used up: host, port, rule; text says which */
         NET_ENDED,       /* a connection is over: host, port, rule, up, down */
         NET_BROKER_WANTED, /* gate: rule is the identity, below NET_BROKERS_MAX */
+        NET_POLICY_DONE,   /* the new policy is in force */
         NET_LEASE_WANTED,  /* broker: has something to forward, and no lease */
 };
 
@@ -67,7 +68,7 @@ enum net_order_type {
         NET_CONFIG = 1, /* to a gate, first: pool, own */
         NET_BROKER,     /* to a gate: n is the identity; ancillary: the socket to it */
         NET_LEASE,      /* to a broker: forwards until n (ms, CLOCK_MONOTONIC) */
-        NET_POLICY,     /* to both: ancillary: the new compiled policy, sealed */
+        NET_POLICY,     /* to both: ancillary: the new compiled policy, sealed; to a broker also memory for its budgets */
 };
 
 struct net_order {

@@ -30,11 +30,13 @@ enum run_msg_type {
         RUN_ENDED,       /* result; the last message */
         RUN_NET_START,   /* status: enum net_role; ancillary: the fds that net_start() takes */
         RUN_NET_REPORT,  /* report: of a gate or a broker, untrusted */
+        RUN_NET_RULES,   /* ancillary: user and network namespace, rules (svc/net-rules.h); RUN_NET_RULES_DONE is the answer */
         RUN_NET_FAILED,  /* status: -errno or 0; report.text: what of the network does not work any more */
         /* from the command line */
         RUN_SIGNAL,      /* status: to be sent to the command */
         RUN_PAUSE, RUN_RESUME, /* freeze and thaw everything */
         RUN_PAUSED,      /* supervisor's answer to RUN_PAUSE: it is frozen */
+        RUN_NET_RULES_DONE, /* status: 0 or -errno; error */
         RUN_STOP,        /* end everything; status is an enum run_end */
 };
 enum run_end {

@@ -32,6 +32,8 @@ int account_map(int fd, struct account **ret, size_t *ret_n) {
         return 0;
 }
 
+void account_unmap(struct account *a, size_t n) { munmap(a, n * sizeof(*a)); }
+
 const char *account_name(enum account_of of) {
         static const char *const names[ACCOUNT_N] = {"up", "down", "requests", "url", "hosts", "subdomains"};
         return of < ACCOUNT_N ? names[of] : "?";

@@ -21,6 +21,7 @@ struct account {
 int account_make(size_t n) _must_check_;
 /* Maps it; *ret_n is for how many it is. */
 int account_map(int fd, struct account **ret, size_t *ret_n) _must_check_;
+void account_unmap(struct account *a, size_t n);
 
 /* What a charge is of. */
 enum account_of { ACCOUNT_UP, ACCOUNT_DOWN, ACCOUNT_REQUESTS, ACCOUNT_URL, ACCOUNT_HOSTS, ACCOUNT_SUBDOMAINS, ACCOUNT_N };

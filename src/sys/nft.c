@@ -243,9 +243,14 @@ static void refuse_rest(struct table *t, uint16_t group) {
         }
 }
 
-static void table_begin(struct table *t, struct netlink *nl, uint8_t family) {
+static void table_begin(struct table *t, struct netlink *nl, uint8_t family, bool replace) {
         bool v4 = family == NFPROTO_IPV4;
 
+        if (replace) {
+                begin(nl, family, NFT_MSG_DELTABLE, 0);
+                netlink_put_str(nl, NFTA_TABLE_NAME, TABLE);
+                netlink_end(nl);
+        }
         *t = (struct table){.nl = nl, .family = family, .daddr_offset = v4 ? 16 : 24, .address_len = v4 ? 4 : 16};
         begin(nl, family, NFT_MSG_NEWTABLE, NLM_F_CREATE);
         netlink_put_str(nl, NFTA_TABLE_NAME, TABLE);
@@ -277,7 +282,7 @@ int nft_install(const struct nft_config *c, void *buf, size_t size, const char *
                 return fd;
         netlink_init(&nl, buf, size);
         batch_mark(&nl, NFNL_MSG_BATCH_BEGIN);
-        table_begin(&t, &nl, NFPROTO_IPV4);
+        table_begin(&t, &nl, NFPROTO_IPV4, c->replace);
         leave_alone(&t, loopback4, 8, c->gate_port);
         leave_alone(&t, c->own, 32, c->gate_port);
         leave_dns(&t, IPPROTO_UDP);
@@ -289,7 +294,7 @@ int nft_install(const struct nft_config *c, void *buf, size_t size, const char *
                         allow(&t, c->targets[i].address + 12, c->targets[i].prefix - 96, c->targets[i].ports.from,
                               c->targets[i].ports.to, c->gate_port);
         refuse_rest(&t, c->log_group);
-        table_begin(&t, &nl, NFPROTO_IPV6);
+        table_begin(&t, &nl, NFPROTO_IPV6, c->replace);
         leave_alone(&t, loopback6, 128, c->gate_port);
         leave_dns(&t, IPPROTO_UDP);
         leave_dns(&t, IPPROTO_TCP);

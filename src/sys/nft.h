@@ -9,6 +9,7 @@
  * Nothing here tracks connections. Negative errnos. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,7 @@ struct nft_config {
         size_t n_ports;
         uint16_t gate_port; /* of the transparent listeners */
         uint16_t log_group;
+        bool replace; /* there are rules already */
 };
 
 /* buf: at least nft_size(config) bytes. What failed is in *ret_what. */

@@ -7,9 +7,19 @@
 static struct account *accounts; /* the run's first, then one for each budget of the policy */
 static size_t n_accounts;
 
+/* With another policy the run's own use goes on; a rule's begins anew, since it may be another rule. */
 int account_init(int fd, const struct table *t) {
+        struct account *old = accounts;
+        size_t n_old = n_accounts;
         int r = account_map(fd, &accounts, &n_accounts);
-        return r < 0 ? r : n_accounts < table_budgets(t) + 1 ? -EBADMSG : 0;
+
+        if (r < 0 || n_accounts < table_budgets(t) + 1)
+                return r < 0 ? r : -EBADMSG;
+        if (old) {
+                accounts[0] = old[0];
+                account_unmap(old, n_old);
+        }
+        return 0;
 }
 
 /* The i-th that is to be charged; false: there are no more. */

@@ -74,11 +74,13 @@ static void take_order(struct broker *b, const struct net_order *o, const int *f
                 b->held = b->loop.now >= b->lease;
                 connections_resume(b);
                 exchanges_resume(b);
-        } else if (o->type == NET_POLICY && n == 1) {
-                if (net_table_map(fds[0], &b->table) < 0)
+        } else if (o->type == NET_POLICY && n == 2) {
+                const struct net_report done = {.type = NET_POLICY_DONE};
+                if (net_table_map(fds[0], &b->table) < 0 || account_init(fds[1], &b->table) < 0)
                         exit(1); /* never the old one on */
                 connections_decide_again(b);
                 exchanges_decide_again(b);
+                (void)!send(b->control.fd, &done, sizeof(done), MSG_NOSIGNAL);
         }
 }
 

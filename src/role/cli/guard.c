@@ -16,6 +16,7 @@
 
 #include "base/fd.h"
 #include "role/cli/guard.h"
+#include "svc/net-rules.h"
 #include "svc/net-start.h"
 
 /* Passed on to the command; TSTP pauses it, WINCH resizes its terminal, CHLD is about the supervisor. */
@@ -183,6 +184,14 @@ static void start_network(struct relay *r, enum net_role role, const int *fds, s
         r->network[r->n_network++] = pid;
 }
 
+static void change_rules(struct relay *r, const int *fds, size_t n) {
+        struct run_msg done = {.type = RUN_NET_RULES_DONE, .status = -EPROTO};
+
+        if (n == 3)
+                done.status = net_rules_install(&r->g->plan->network, fds[2], fds[0], fds[1], &done.error);
+        (void)send(r->g->supervisor, &done, sizeof(done), MSG_NOSIGNAL);
+}
+
 /* Gates and brokers that have ended. */
 static void reap_network(struct relay *r) {
         for (size_t i = 0; i < r->n_network;) {
@@ -233,6 +242,9 @@ static void on_supervisor(struct relay *r) {
                 break;
         case RUN_NET_START:
                 start_network(r, (enum net_role)m.status, fds, n_fds);
+                break;
+        case RUN_NET_RULES:
+                change_rules(r, fds, n_fds);
                 break;
         case RUN_NET_REPORT:
                 net_log_report(&r->g->log, &m.report);

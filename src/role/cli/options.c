@@ -6,14 +6,14 @@
 #include "role/cli/options.h"
 
 const struct option_spec option_table[] = {
-        {OPT_POLICY, "policy", 'f', "FILE", IN(RUN) | IN(WHY), "read the policy from FILE (belljar.yaml is never taken by itself)"},
+        {OPT_POLICY, "policy", 'f', "FILE", IN(RUN) | IN(WHY) | IN(UPDATE), "read the policy from FILE (belljar.yaml is never taken by itself)"},
         {OPT_WORKSPACE, "workspace", 0, "DIR|NAME", IN(RUN), "the directory that the command works in (default: the current one), or the name of one that Belljar keeps"},
         {OPT_NO_WORKSPACE, "no-workspace", 0, NULL, IN(RUN), "show no directory of the caller"},
         {OPT_MODE, "mode", 0, "MODE", IN(RUN), "workspace: cow keeps changes apart (default), rw writes through, ro refuses writes"},
         {OPT_READ, "read", 0, "PATH", IN(RUN), "show PATH of the host read-only; may be repeated"},
         {OPT_HIDE, "hide", 0, "PATTERN", IN(RUN), "hide a path or glob, existing or not; may be repeated"},
-        {OPT_ALLOW, "allow", 0, "HOST[:PORT]", IN(RUN) | IN(WHY), "let connections to a host through, unread; on port 443, the default, TLS only; may be repeated"},
-        {OPT_DENY, "deny", 0, "HOST[:PORT]", IN(RUN) | IN(WHY), "refuse a host that other rules allow; may be repeated"},
+        {OPT_ALLOW, "allow", 0, "HOST[:PORT]", IN(RUN) | IN(WHY) | IN(UPDATE), "let connections to a host through, unread; on port 443, the default, TLS only; may be repeated"},
+        {OPT_DENY, "deny", 0, "HOST[:PORT]", IN(RUN) | IN(WHY) | IN(UPDATE), "refuse a host that other rules allow; may be repeated"},
         {OPT_ENV, "env", 'e', "NAME[=VALUE]", IN(RUN), "set a variable, or take it over from here"},
         {OPT_ENV_FILE, "env-file", 0, "FILE", IN(RUN), "set the variables of FILE, a NAME=VALUE a line"},
         {OPT_WORKDIR, "workdir", 'w', "DIR", IN(RUN), "start in DIR, as seen inside"},
@@ -44,7 +44,7 @@ const struct option_spec option_table[] = {
         {OPT_STAT, "stat", 0, NULL, IN(DIFF), "names with sizes and lines"},
         {OPT_ALL, "all", 'a', NULL, IN(PS), "also those that have ended"},
         {OPT_FORCE, "force", 0, NULL, IN(RM), "end it first when it is running"},
-        {OPT_LAST, "last", 0, NULL, IN(DIFF) | IN(DISCARD) | IN(INSPECT) | IN(RM) | IN(KILL), "the sandbox that was started last"},
+        {OPT_LAST, "last", 0, NULL, IN(DIFF) | IN(DISCARD) | IN(INSPECT) | IN(RM) | IN(KILL) | IN(UPDATE), "the sandbox that was started last"},
         {OPT_JSON, "json", 0, NULL, IN(RUN) | IN(DIFF) | IN(INSPECT) | IN(PS) | IN(DOCTOR) | IN(WORKSPACE) | IN(POLICY) | IN(WHY) | IN(ASSESS) | IN(IMAGE), "print facts as JSON (run: with --dry-run)"},
         {OPT_FORMAT, "format", 0, "FORMAT", IN(IMAGE), "import: dir, tar, oci, oci-archive, docker-archive (default: what it looks like)"},
         {OPT_ARCH, "arch", 0, "ARCH", IN(IMAGE), "import, pull: of an image for several, that one: amd64, arm64, arm/v7 (default: this machine's)"},
@@ -115,6 +115,10 @@ const struct command_spec command_table[COMMAND_N] = {
         [COMMAND_WORKSPACE] = {COMMAND_WORKSPACE, "workspace", NULL, "ls | rm NAME...", "list and remove workspaces that Belljar keeps",
                 "A workspace with a name outlives the runs that use it; it is made by its first use, belljar run --workspace NAME. "
                 "rm removes it with all that it holds, unless a sandbox uses it."},
+        [COMMAND_UPDATE] = {COMMAND_UPDATE, "update", NULL, "[OPTION...] [SANDBOX]", "put another network policy in force in a running sandbox",
+                "The rules of FILE, --allow and --deny take the place of those that the run has, at once and for connections that "
+                "are open as well: those that the new rules refuse are reset. A policy with a mistake changes nothing. Of FILE only "
+                "the network counts. A run that was started without a network cannot be given one."},
         [COMMAND_HELP] = {COMMAND_HELP, "help", NULL, "[COMMAND]", "say what a command takes", ""},
 };
 

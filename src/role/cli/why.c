@@ -10,45 +10,26 @@
 #include "model/why.h"
 #include "role/cli/commands.h"
 #include "role/cli/options.h"
+#include "role/cli/policy-words.h"
 #include "role/cli/tool.h"
 
 struct asked {
-        const char *file, *method;
-        struct strlist allow, deny;
+        struct policy_words words;
+        const char *method;
         bool json;
 };
 
 static int on_option(int id, const char *arg, void *data, struct error *e) {
         struct asked *a = data;
-        int r = 0;
+        int r;
 
+        if (policy_words_take(&a->words, id, arg, &r, e))
+                return r;
         switch (id) {
-        case OPT_POLICY: a->file = arg; break;
         case OPT_METHOD: a->method = arg; break;
-        case OPT_ALLOW: r = strlist_add(&a->allow, arg); break;
-        case OPT_DENY: r = strlist_add(&a->deny, arg); break;
         case OPT_JSON: a->json = true; break;
         default: return error_set(e, EINVAL, "unexpected option");
         }
-        return r < 0 ? error_set(e, ENOMEM, "out of memory") : 0;
-}
-
-static int read_policy(const struct asked *a, struct policy **ret, struct error *e) {
-        _cleanup_policy_ struct policy *p = NULL;
-        int r;
-
-        if (a->file) {
-                if ((r = tool_policy(a->file, &p, e)) < 0)
-                        return r;
-        } else if (!(p = policy_new()))
-                return error_set(e, ENOMEM, "out of memory");
-        for (size_t i = 0; i < a->allow.n; i++)
-                if ((r = policy_add_allow(p, a->allow.items[i], e)) < 0)
-                        return r;
-        for (size_t i = 0; i < a->deny.n; i++)
-                if ((r = policy_add_deny(p, a->deny.items[i], e)) < 0)
-                        return r;
-        *ret = TAKE_PTR(p);
         return 0;
 }
 
@@ -107,7 +88,7 @@ static int explain(const struct asked *a, const char *what, struct error *e) {
         size_t size;
         int x;
 
-        if ((x = read_request(a, what, buf, sizeof(buf), &r, e)) < 0 || (x = read_policy(a, &p, e)) < 0 ||
+        if ((x = read_request(a, what, buf, sizeof(buf), &r, e)) < 0 || (x = policy_words_read(&a->words, &p, e)) < 0 ||
             (x = table_compile(&p->network, &block, &size, e)) < 0)
                 return x;
         if ((x = table_load(block, size, &t)) < 0)
@@ -144,8 +125,7 @@ int command_why(int argc, char **argv) {
                 r = explain(&a, argv[first], &e);
         if (r < 0)
                 error_print(&e);
-        strlist_clear(&a.allow);
-        strlist_clear(&a.deny);
+        policy_words_clear(&a.words);
         return r < 0 ? EXIT_BELLJAR : r;
 }
 

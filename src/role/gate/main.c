@@ -43,8 +43,12 @@ static void take_order(struct gate *g, const struct net_order *o, int *fds, size
                         fds[0] = -1;
                 clients_resume(g);
                 webs_resume(g);
-        } else if (o->type == NET_POLICY && n == 1 && net_table_map(fds[0], &g->table) < 0)
-                exit(1); /* never the old one on */
+        } else if (o->type == NET_POLICY && n == 1) {
+                const struct net_report done = {.type = NET_POLICY_DONE};
+                if (net_table_map(fds[0], &g->table) < 0)
+                        exit(1); /* never the old one on */
+                (void)!send(g->control.fd, &done, sizeof(done), MSG_NOSIGNAL);
+        }
 }
 
 static void control_ready(struct watch *w, uint32_t events) {

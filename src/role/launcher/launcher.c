@@ -23,6 +23,7 @@
 #include "base/fd.h"
 #include "base/use.h"
 #include "role/launcher/launcher.h"
+#include "svc/net-rules.h"
 #include "sys/landlock.h"
 #include "sys/mount.h"
 #include "sys/netns.h"
@@ -65,18 +66,9 @@ static void take_ids(const struct launcher *x) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-/* Of the gate's listeners. Nobody's own server wants port 1, and nothing inside can be bound to it any more. */
-#define GATE_PORT 1
-#define LOG_GROUP 1
-
 static void make_network(const struct launcher *x) {
         const struct plan_network *net = &x->plan->network;
-        const struct nft_config config = {
-                .pool_prefix = net->pool_prefix, .targets = net->targets, .n_targets = net->n_targets, .ports = net->ports,
-                .n_ports = net->n_ports, .gate_port = GATE_PORT, .log_group = LOG_GROUP,
-                .own = {net->own[0], net->own[1], net->own[2], net->own[3]},
-                .pool = {net->pool[0], net->pool[1], net->pool[2], net->pool[3]},
-        };
+        struct nft_config config;
         struct init_msg m = {.type = INIT_NETWORK};
         const char *what;
         int fds[NETNS_N], r;
@@ -86,6 +78,7 @@ static void make_network(const struct launcher *x) {
                         launcher_fail(x->l, r, "the loopback interface cannot be brought up");
                 return;
         }
+        net_rules_config(net, &config);
         _cleanup_free_ void *buf = malloc(nft_size(&config));
         if (!buf)
                 launcher_fail(x->l, ENOMEM, "out of memory");

@@ -20,6 +20,7 @@ void network_init(struct network_side *n) {
         for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++)
                 n->brokers[i] = -1;
         n->userns = n->netns = n->gate = n->table = n->ca = -1;
+        n->next[0] = n->next[1] = n->next[2] = -1;
 }
 
 static void close_sockets(struct network_side *n) {
@@ -35,6 +36,74 @@ void network_cut(struct supervisor *x) {
                 fd_close(TAKE_FD(n->brokers[i]));
         close_sockets(n);
         n->closed = true;
+        control_answer(x, -ESHUTDOWN, "the run has no network any more");
+}
+
+static void drop_next(struct network_side *n) {
+        for (size_t i = 0; i < ELEMENTSOF(n->next); i++)
+                fd_close(TAKE_FD(n->next[i]));
+}
+
+/* First the rules, by the guard, all or none; what they let through is decided on by the gate all the same. */
+void network_update(struct supervisor *x, int fds[3], bool reads_tls) {
+        struct network_side *n = &x->network;
+        const int rules[] = {n->userns, n->netns, fds[2]};
+        struct run_msg m = {.type = RUN_NET_RULES};
+        struct stat st;
+
+        memcpy(n->next, fds, sizeof(n->next));
+        if (n->closed || n->table < 0)
+                control_answer(x, -ENOTSUP, "the run was started without a network");
+        else if (reads_tls && (fstat(n->ca, &st) < 0 || st.st_size == 0))
+                control_answer(x, -ENOTSUP, "rules that look at requests within TLS need a CA in the sandbox, which is made at the start, "
+                                            "when the policy has such a rule");
+        else if (fd_send(x->s->cli, &m, sizeof(m), rules, ELEMENTSOF(rules), 0) < 0)
+                control_answer(x, -EIO, "the run's own command does not answer");
+        else
+                return;
+        drop_next(n);
+}
+
+static void settle(struct supervisor *x) {
+        if (x->network.unsure == 0)
+                control_answer(x, 0, NULL);
+}
+
+void network_rules_done(struct supervisor *x, int result, const char *text) {
+        struct network_side *n = &x->network;
+        const struct net_order order = {.type = NET_POLICY};
+
+        if (n->next[0] < 0)
+                return;
+        if (result < 0) {
+                drop_next(n);
+                control_answer(x, result, text);
+                return;
+        }
+        /* Those that are started from here on have it from the start. */
+        close(n->table);
+        close(x->s->budgets);
+        n->table = TAKE_FD(n->next[0]);
+        x->s->budgets = TAKE_FD(n->next[1]);
+        drop_next(n);
+        n->unsure = 0;
+        const int both[] = {n->table, x->s->budgets};
+        /* One that does not take it does not go on with the old one either. */
+        if (n->gate >= 0) {
+                if (fd_send(n->gate, &order, sizeof(order), both, 1, MSG_DONTWAIT) == 0)
+                        n->unsure++;
+                else
+                        fd_close(TAKE_FD(n->gate));
+        }
+        for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++) {
+                if (n->brokers[i] < 0)
+                        continue;
+                if (fd_send(n->brokers[i], &order, sizeof(order), both, 2, MSG_DONTWAIT) == 0)
+                        n->unsure++;
+                else
+                        fd_close(TAKE_FD(n->brokers[i]));
+        }
+        settle(x);
 }
 
 int network_namespaces(struct supervisor *x, pid_t init) {
@@ -153,6 +222,10 @@ static void on_report(struct supervisor *x, struct net_report *report, int from)
                 if (from == x->network.gate && report->rule < NET_BROKERS_MAX)
                         start_broker(x, report->rule);
                 break;
+        case NET_POLICY_DONE:
+                if (x->network.unsure > 0 && --x->network.unsure == 0)
+                        settle(x);
+                break;
         case NET_LEASE_WANTED:
                 if (from != x->network.gate)
                         grant_lease(x, from);
@@ -178,8 +251,11 @@ static void read_reports(struct supervisor *x, int *fd) {
                         return;
                 if (n == sizeof(report))
                         on_report(x, &report, *fd);
-                else if (n <= 0)
+                else if (n <= 0) {
                         fd_close(TAKE_FD(*fd));
+                        if (x->network.unsure > 0 && --x->network.unsure == 0)
+                                settle(x);
+                }
         }
 }
 

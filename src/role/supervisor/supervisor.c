@@ -21,6 +21,7 @@
 
 #include "base/fd.h"
 #include "model/control.h"
+#include "proto/control-msg.h"
 #include "role/supervisor/confine.h"
 #include "role/supervisor/supervisor.h"
 #include "svc/entry.h"
@@ -356,6 +357,10 @@ static void on_cli(struct supervisor *x) {
                 pause_all(x, false);
                 send_init(x, INIT_CONTINUE, 0);
                 break;
+        case RUN_NET_RULES_DONE:
+                m.error.msg[sizeof(m.error.msg) - 1] = 0;
+                network_rules_done(x, m.status, m.error.msg);
+                break;
         case RUN_STOP:
                 supervisor_end(x, (enum run_end)m.status, 0);
                 supervisor_kill(x);
@@ -424,15 +429,17 @@ static void loop(struct supervisor *x) {
 
         sample_begin(x);
         for (;;) {
-                struct pollfd p[5 + NETWORK_POLL_MAX] = {
+                struct pollfd p[7 + NETWORK_POLL_MAX] = {
                         {.fd = x->init_pidfd, .events = POLLIN},
                         {.fd = x->ctl, .events = POLLIN},
                         {.fd = x->s->cli, .events = POLLIN},
                         {.fd = x->sigfd, .events = POLLIN},
                         {.fd = x->disk_pipe, .events = POLLIN},
+                        {.fd = x->asker < 0 ? x->control : -1, .events = POLLIN},
+                        {.fd = x->asker, .events = POLLIN},
                 };
-                size_t n_network = network_poll(x, p + 5);
-                int n = poll(p, 5 + n_network, next_timeout(x, ticks));
+                size_t n_network = network_poll(x, p + 7);
+                int n = poll(p, 7 + n_network, next_timeout(x, ticks));
                 if (n < 0 && errno != EINTR) {
                         supervisor_end(x, END_FAILED, errno);
                         supervisor_kill(x);
@@ -457,7 +464,9 @@ static void loop(struct supervisor *x) {
                 }
                 if (x->disk_pipe >= 0 && p[4].revents)
                         sample_on_disk_walk(x);
-                network_events(x, p + 5, n_network);
+                network_events(x, p + 7, n_network);
+                if (p[5].revents || p[6].revents)
+                        control_events(x, p[5].revents, p[6].revents);
                 on_time(x, ticks);
                 if (x->ended && x->result.end == END_CALLER && p[2].revents & POLLHUP)
                         x->s->cli = -1; /* gone: not polled again */
@@ -524,6 +533,8 @@ static void finish(struct supervisor *x) {
         struct run_msg m = {.type = RUN_ENDED};
 
         network_cut(x);
+        if (x->control >= 0)
+                (void)unlinkat(x->s->state->dir, CONTROL_SOCKET, 0);
         /* After init's own word that the command and all it left are gone, the answer need not wait for the kernel to
          * take the namespaces down. */
         if (!x->all_gone)
@@ -552,7 +563,7 @@ static void finish(struct supervisor *x) {
 }
 
 void supervisor_main(struct supervise *s) {
-        struct supervisor x = {.s = s, .plan = s->plan, .ctl = -1, .init_pidfd = -1, .disk_pipe = -1, .userns = -1};
+        struct supervisor x = {.s = s, .plan = s->plan, .ctl = -1, .init_pidfd = -1, .disk_pipe = -1, .userns = -1, .control = -1, .asker = -1};
         struct error e = {};
         sigset_t mask;
         int r;
@@ -570,6 +581,8 @@ void supervisor_main(struct supervise *s) {
         x.started = supervisor_now();
         if (fchdir(s->state->dir) < 0)
                 r = error_errno(&e, errno, "the sandbox's directory cannot be entered");
+        else if (x.plan->network.on && (x.control = control_listen()) < 0)
+                r = error_errno(&e, x.control, "the sandbox's socket cannot be made");
         else
                 r = start(&x, &e);
         let_go_of_stdio(s);

@@ -13,6 +13,8 @@ struct network_side {
         int brokers[NET_BROKERS_MAX];
         unsigned gates;       /* started so far */
         bool closed;
+        int next[3];          /* a policy that is being put in force: table, budgets, rules; -1: none */
+        unsigned unsure;      /* gate and brokers that have not said yet that it is */
         uint64_t lost;        /* reports that nobody took */
 };
 
@@ -45,6 +47,8 @@ struct supervisor {
         struct owner_map *maps;
         size_t n_maps, *map_of;
         struct network_side network;
+        int control;  /* listens for requests of other commands; -1: not */
+        int asker;    /* whose request is being served; -1: nobody's */
         char namespaces[7][64]; /* "net:[4026531840]", by namespace_names */
 };
 
@@ -71,8 +75,17 @@ int network_namespaces(struct supervisor *x, pid_t init) _must_check_;
 void network_take(struct supervisor *x, const int *fds, size_t n);
 size_t network_poll(const struct supervisor *x, struct pollfd *p);
 void network_events(struct supervisor *x, const struct pollfd *p, size_t n);
+/* Another policy: table, budgets, rules, which are the network's from here on. Answered by control_answer, later. */
+void network_update(struct supervisor *x, int fds[3], bool reads_tls);
+/* The guard has put its rules in force, or could not. */
+void network_rules_done(struct supervisor *x, int result, const char *text);
 /* Nothing goes out or comes in any more. */
 void network_cut(struct supervisor *x);
+
+/* Requests of other commands (control.c). */
+int control_listen(void) _must_check_;
+void control_events(struct supervisor *x, bool knock, bool said);
+void control_answer(struct supervisor *x, int result, const char *text);
 
 /* Sampling (sample.c): whether this run needs it; before the first; the next one; and what the child that counts the layers
  * has found, when disk_pipe is readable. */

@@ -1,0 +1,64 @@
+/* Requests of other commands to this run, over the socket in its directory: only the run's own user can open it, and is asked
+ * for once more. One is served at a time. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "base/fd.h"
+#include "proto/control-msg.h"
+#include "role/supervisor/supervisor.h"
+
+/* The directory is the working directory: sockaddr_un has no room for long paths. A socket of its former use goes. */
+int control_listen(void) {
+        const struct sockaddr_un a = {.sun_family = AF_UNIX, .sun_path = CONTROL_SOCKET};
+        _cleanup_fd_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+        if (fd < 0 || (unlink(CONTROL_SOCKET) < 0 && errno != ENOENT) || bind(fd, (const struct sockaddr *)&a, sizeof(a)) < 0 ||
+            listen(fd, 8) < 0)
+                return -errno;
+        return TAKE_FD(fd);
+}
+
+void control_answer(struct supervisor *x, int result, const char *text) {
+        struct control_answer a = {.result = result};
+
+        if (x->asker < 0)
+                return;
+        snprintf(a.text, sizeof(a.text), "%s", text ? text : "");
+        (void)!send(x->asker, &a, sizeof(a), MSG_NOSIGNAL | MSG_DONTWAIT);
+        fd_close(TAKE_FD(x->asker));
+}
+
+static void serve(struct supervisor *x) {
+        struct control_request q;
+        int fds[FD_PASS_MAX];
+        size_t n_fds;
+        ssize_t n = fd_receive(x->asker, &q, sizeof(q), fds, &n_fds, MSG_DONTWAIT);
+
+        if (n == -EAGAIN || n == -EINTR)
+                return;
+        if (n <= 0)
+                fd_close(TAKE_FD(x->asker));
+        else if (n == sizeof(q) && q.type == CONTROL_UPDATE && n_fds == 3 && !x->ended) {
+                network_update(x, fds, q.reads_tls);
+                n_fds = 0;
+        } else
+                control_answer(x, -EPROTO, "the sandbox was started by another version of belljar");
+        for (size_t i = 0; i < n_fds; i++)
+                close(fds[i]);
+}
+
+void control_events(struct supervisor *x, bool knock, bool said) {
+        struct ucred who;
+        socklen_t n = sizeof(who);
+
+        if (said && x->asker >= 0)
+                serve(x);
+        if (!knock || x->asker >= 0)
+                return;
+        x->asker = accept4(x->control, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (x->asker >= 0 && (getsockopt(x->asker, SOL_SOCKET, SO_PEERCRED, &who, &n) < 0 || who.uid != geteuid()))
+                fd_close(TAKE_FD(x->asker));
+}
