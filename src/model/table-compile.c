@@ -305,24 +305,27 @@ static int add_lists(struct build *b, struct table_class *c) {
 /* The words of a class, from groups of four to arrays. */
 static int add_words(struct build *b, struct table_class *c, const struct growing *words) {
         const uint64_t *from = (const uint64_t *)words->data;
-        size_t n = words->len / 32, summary = table_summary_words(n);
+        size_t n = words->len / 32, all = (n + TABLE_BLOCK - 1) / TABLE_BLOCK * TABLE_BLOCK, summary = table_summary_words(all);
         uint32_t sum = 0;
 
-        c->words = (uint32_t)n;
+        c->words = (uint32_t)all;
         c->at = count(b, SECTION_WORDS);
-        uint64_t *to = add(b, SECTION_WORDS, NULL, table_class_words(n));
+        uint64_t *to = add(b, SECTION_WORDS, NULL, table_class_words(all));
         if (!to)
                 return -E2BIG;
-        uint64_t *starts = to + 4 * n, *wild = starts + summary;
+        uint64_t *starts = to + 4 * all, *wild = starts + summary;
         uint32_t *rank = (uint32_t *)(wild + summary);
-        for (size_t i = 0; i < n; i++) {
-                for (size_t k = 0; k < 4; k++)
-                        to[k * n + i] = from[4 * i + k];
-                if (from[4 * i])
-                        starts[i / 64] |= 1ull << i % 64;
-                if (from[4 * i + 1] | from[4 * i + 2])
-                        wild[i / 64] |= 1ull << i % 64;
+        for (size_t i = 0; i < all; i++) {
+                size_t block = i / TABLE_BLOCK;
                 rank[i] = sum;
+                if (i >= n)
+                        continue;
+                for (size_t k = 0; k < 4; k++)
+                        to[k * all + i] = from[4 * i + k];
+                if (from[4 * i])
+                        starts[block / 64] |= 1ull << block % 64;
+                if (from[4 * i] & (from[4 * i + 1] | from[4 * i + 2]))
+                        wild[block / 64] |= 1ull << block % 64;
                 sum += (uint32_t)__builtin_popcountll(from[4 * i + 3]);
         }
         return 0;
@@ -337,13 +340,46 @@ static int add_member(struct build *b, uint32_t rule, struct table_span *span) {
         return 0;
 }
 
+struct placed {
+        const char *path; /* its first */
+        uint32_t rule;
+};
+
+static int compare_placed(const void *a, const void *b) {
+        const struct placed *x = a, *y = b;
+        int c = strcmp(x->path, y->path);
+        return c ?: (x->rule > y->rule) - (x->rule < y->rule);
+}
+
+/* The members that have paths, those with the same beginning next to each other: a request is then in few blocks. */
+static int add_paths(struct build *b, struct table_class *c, const uint32_t *members, size_t n, struct growing *words) {
+        _cleanup_free_ struct placed *list = calloc(n + 1, sizeof(*list));
+        size_t placed = 0;
+        unsigned bit = 0;
+        int r;
+
+        if (!list)
+                return out_of_memory(b);
+        for (size_t i = 0; i < n; i++)
+                if (b->n->rules[members[i]].paths.n)
+                        list[placed++] = (struct placed){b->n->rules[members[i]].paths.items[0], members[i]};
+        qsort(list, placed, sizeof(*list), compare_placed);
+        for (size_t i = 0; i < placed; i++) {
+                const struct strlist *paths = &b->n->rules[list[i].rule].paths;
+                for (size_t k = 0; k < paths->n; k++)
+                        if ((r = add_pattern(b, words, &bit, paths->items[k])) < 0 ||
+                            (r = add_member(b, list[i].rule, &c->accepts)) < 0)
+                                return r;
+        }
+        return 0;
+}
+
 static bool looks_at(const struct network_rule *r) { return !(r->protocols & NETWORK_UNREAD); }
 
 static int add_class(struct build *b, const uint32_t *members, size_t n, uint32_t *ret) {
         struct table_class c = {};
         struct growing words = {};
-        unsigned bit = 0;
-        int r = 0;
+        int r;
 
         b->entries.len = 0;
         c.plain.first = count(b, SECTION_MEMBERS);
@@ -358,14 +394,7 @@ static int add_class(struct build *b, const uint32_t *members, size_t n, uint32_
                         return r;
         }
         c.accepts.first = count(b, SECTION_MEMBERS);
-        for (size_t i = 0; i < n && r >= 0; i++) {
-                const struct network_rule *u = &b->n->rules[members[i]];
-                for (size_t k = 0; k < u->paths.n && r >= 0; k++) {
-                        r = add_pattern(b, &words, &bit, u->paths.items[k]);
-                        if (r >= 0)
-                                r = add_member(b, members[i], &c.accepts);
-                }
-        }
+        r = add_paths(b, &c, members, n, &words);
         if (r >= 0)
                 r = add_words(b, &c, &words);
         c.states = (uint32_t)(b->entries.len / sizeof(struct entry)) + c.accepts.n;

@@ -7,8 +7,8 @@
  *   a literal:  for each (word, mask) of the literal's list: (state & mask) << 1
  *   "*":        (state & star) << 1
  *   "**":       state & stars: it stays; and by (state & stars) << 1 is done, in the same step (two in a row are one)
- * A rule matches when the last state of one of its patterns is set at the end. Words in which nothing is set are skipped,
- * by a bit for each in a summary. */
+ * A rule matches when the last state of one of its patterns is set at the end. Words come in blocks of a cache line; blocks
+ * in which nothing is set, or nothing that waits for a wildcard, are skipped, by a bit for each. */
 #pragma once
 
 #include <string.h>
@@ -20,7 +20,8 @@
 #define TABLE_ORDER 0x01020304u
 
 #define TABLE_WORDS_MAX 4096u      /* of one automaton; with four segments a pattern 12 patterns fill a word */
-#define TABLE_SUMMARY_MAX (TABLE_WORDS_MAX / 64)
+#define TABLE_BLOCK 8u              /* words; `words` of a class is a multiple of it */
+#define TABLE_SUMMARY_MAX (TABLE_WORDS_MAX / TABLE_BLOCK / 64)
 #define TABLE_PROBE_MAX 64u        /* slots that a look-up in a hash looks at */
 #define TABLE_MEMBERS_MAX (1u << 20) /* rules of all classes together */
 #define TABLE_METHODS_MAX 63u      /* the last bit is any other */
@@ -95,9 +96,9 @@ struct table_class {
         uint32_t states;
         struct table_span plain;      /* members without paths */
         uint32_t words;               /* of the automaton; 0: none */
-        uint32_t at;                  /* in SECTION_WORDS: start, star, stars, accept (`words` each), then two summaries:
-                                         where start is set, where star or stars is; then as uint32_t in pairs: how many
-                                         bits of accept are in the words before */
+        uint32_t at;                  /* in SECTION_WORDS: start, star, stars, accept (`words` each), then two bits for each
+                                         block, apart: something of start is set, and something of it that waits for a
+                                         wildcard; then as uint32_t in pairs: how many bits of accept are in the words before */
         struct table_span literals;   /* a power of two of slots, or none */
         struct table_span globs;
         struct table_span accepts;    /* members, one for each bit of accept in its order */
@@ -168,7 +169,7 @@ static inline uint32_t table_hash_back(uint32_t seed, const char *p, size_t n) {
 static inline uint32_t table_slot(uint32_t hash) { return hash ^ hash >> 15; }
 
 /* The bytes of one class in SECTION_WORDS. */
-static inline size_t table_summary_words(size_t words) { return (words + 63) / 64; }
+static inline size_t table_summary_words(size_t words) { return (words / TABLE_BLOCK + 63) / 64; }
 static inline size_t table_class_words(size_t words) {
         return words * 4 + table_summary_words(words) * 2 + (words + 1) / 2;
 }

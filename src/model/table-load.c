@@ -100,7 +100,7 @@ static bool automaton_good(const struct table *t, const struct table_class *c, u
         const struct table_glob *g = table_at(t, SECTION_GLOBS);
         uint32_t sum = 0;
 
-        if (c->words > TABLE_WORDS_MAX ||
+        if (c->words > TABLE_WORDS_MAX || c->words % TABLE_BLOCK != 0 ||
             !in_section(t, SECTION_WORDS, (struct table_span){c->at, (uint32_t)table_class_words(c->words)}))
                 return false;
         const uint64_t *accept = (const uint64_t *)table_at(t, SECTION_WORDS) + c->at + 3 * c->words;
@@ -112,9 +112,10 @@ static bool automaton_good(const struct table *t, const struct table_class *c, u
                         return false;
                 sum += (uint32_t)__builtin_popcountll(accept[w]);
         }
-        /* No bit of a summary is beyond the words. */
+        /* No bit of a summary is beyond the blocks. */
+        uint32_t blocks = c->words / TABLE_BLOCK;
         for (uint32_t k = 0; k < 2; k++)
-                if (c->words % 64 && summary[(k + 1) * table_summary_words(c->words) - 1] >> c->words % 64)
+                if (blocks % 64 && summary[(k + 1) * table_summary_words(c->words) - 1] >> blocks % 64)
                         return false;
         if (c->accepts.n != sum || !power_of_two(c->literals.n) || c->globs.n > TABLE_GLOBS_MAX ||
             !in_section(t, SECTION_LITERALS, c->literals) || !in_section(t, SECTION_GLOBS, c->globs))

@@ -131,22 +131,24 @@ struct outlook {
         bool relay, closed;      /* an allow did not count: of a wildcard; for the address is not public */
 };
 
-/* True when the host of *r is an address that is not public and that the group does not open. */
-static bool is_closed(const struct table *t, const struct request *r, const struct table_group *g) {
+static bool is_special(const struct request *r) { return r->is_address && !address_is_public(&r->address); }
+
+/* True when the host of *r is an address that is not public (special) and that the group does not open. */
+static bool is_closed(const struct table *t, const struct request *r, const struct table_group *g, bool special) {
         const struct address_range *range = table_at(t, SECTION_RANGES);
 
-        if (!r->is_address)
+        if (!special)
                 return false;
         return !address_allowed(&r->address, g->opens == TABLE_NONE ? NULL : &range[g->opens], g->opens != TABLE_NONE);
 }
 
-static void look_out(const struct table *t, const struct request *r, const struct hits *h, struct outlook *o) {
+static void look_out(const struct table *t, const struct request *r, const struct hits *h, bool special, struct outlook *o) {
         *o = (struct outlook){};
         for (size_t i = 0; i < h->n; i++) {
                 const struct table_group *g = group_of(t, &h->hit[i]);
                 const struct table_class *c[2];
                 size_t n = find_classes(t, g, r->port, c);
-                bool relay = h->relay && h->hit[i].wildcard, closed = is_closed(t, r, g);
+                bool relay = h->relay && h->hit[i].wildcard, closed = is_closed(t, r, g, special);
                 for (size_t k = 0; k < n; k++) {
                         o->denies |= c[k]->denies;
                         o->looks |= c[k]->looks != 0;
@@ -176,7 +178,7 @@ enum table_access table_port_access(const struct table *t, const struct request 
         struct outlook o;
 
         find_groups(t, r, &h);
-        look_out(t, r, &h, &o);
+        look_out(t, r, &h, is_special(r), &o);
         return access_of(&o);
 }
 
@@ -212,6 +214,7 @@ struct look {
         uint64_t method;      /* a bit */
         bool bodiless;        /* the method has no body by its nature */
         bool keys_known, shapes_known, too_many;
+        bool special;         /* the host is an address that is not public */
         bool relay, closed;   /* of the group that is looked at: its allows do not count */
         unsigned passes;      /* enum network_protocol of NETWORK_UNREAD that no rule denies as a whole */
         unsigned shapes;
@@ -407,56 +410,85 @@ static void consider(struct look *l, uint32_t rule) {
                 come_near(l, rule, why, detail);
 }
 
-/* The automaton: a set of states, as words and a bit for each word that is not empty. */
+/* The automaton. A set of states is words, of which only those in active blocks have a meaning; `wild` has the blocks in
+ * which a state waits for a wildcard. */
 struct states {
-        uint64_t summary[TABLE_SUMMARY_MAX];
+        uint64_t active[TABLE_SUMMARY_MAX], wild[TABLE_SUMMARY_MAX];
         uint64_t word[TABLE_WORDS_MAX];
 };
 
 struct automaton {
         size_t words, summary;
-        const uint64_t *start, *star, *stars, *accept, *starts, *wild;
+        const uint64_t *star, *stars, *accept;
         const uint32_t *rank;
 };
 
-static void open_automaton(const struct table *t, const struct table_class *c, struct automaton *a) {
-        const uint64_t *w = (const uint64_t *)table_at(t, SECTION_WORDS) + c->at;
+/* A set of states to be read: the start's lies in the table. */
+struct view {
+        const uint64_t *active, *wild, *word;
+};
+
+static struct view open_automaton(const struct table *t, const struct table_class *c, struct automaton *a) {
+        const uint64_t *w = (const uint64_t *)table_at(t, SECTION_WORDS) + c->at, *starts = w + 4 * (size_t)c->words;
 
         a->words = c->words;
         a->summary = table_summary_words(a->words);
-        a->start = w;
         a->star = w + a->words;
         a->stars = w + 2 * a->words;
         a->accept = w + 3 * a->words;
-        a->starts = w + 4 * a->words;
-        a->wild = a->starts + a->summary;
-        a->rank = (const uint32_t *)(a->wild + a->summary);
+        a->rank = (const uint32_t *)(starts + 2 * a->summary);
+        return (struct view){starts, starts + a->summary, w};
 }
 
-static inline bool has_word(const struct states *s, size_t w) { return s->summary[w / 64] >> w % 64 & 1; }
+static inline bool has_block(const uint64_t *bits, size_t block) { return bits[block / 64] >> block % 64 & 1; }
+static inline void set_block(uint64_t *bits, size_t block) { bits[block / 64] |= 1ull << block % 64; }
 
-static inline void add_states(struct states *s, size_t w, uint64_t bits) {
-        if (has_word(s, w))
-                s->word[w] |= bits;
-        else {
-                s->word[w] = bits;
-                s->summary[w / 64] |= 1ull << w % 64;
+/* Two words at a time, as every processor of the 64-bit kind can. */
+typedef uint64_t lanes __attribute__((vector_size(16), aligned(8), may_alias));
+
+static void step_wild(const struct automaton *a, const struct view *from, struct states *to, size_t block) {
+        size_t at = block * TABLE_BLOCK;
+        lanes any = {}, waits = {};
+
+        for (size_t i = at; i < at + TABLE_BLOCK; i += 2) {
+                lanes star = *(const lanes *)&a->star[i], stars = *(const lanes *)&a->stars[i];
+                lanes now = *(const lanes *)&from->word[i], next = (now & star) << 1 | (now & stars);
+                next |= (next & stars) << 1;
+                *(lanes *)&to->word[i] = next;
+                any |= next;
+                waits |= next & (star | stars);
+        }
+        if (any[0] | any[1])
+                set_block(to->active, block);
+        if (waits[0] | waits[1])
+                set_block(to->wild, block);
+}
+
+static void step_pairs(const struct table *t, const struct automaton *a, struct table_span span, const struct view *from,
+                       struct states *to) {
+        const struct table_pair *p = (const struct table_pair *)table_at(t, SECTION_PAIRS) + span.first;
+
+        for (size_t i = 0; i < span.n; i++) {
+                size_t w = p[i].word, block = w / TABLE_BLOCK;
+                uint64_t next;
+                if (!has_block(from->active, block) || !(next = (from->word[w] & p[i].mask) << 1))
+                        continue;
+                next |= (next & a->stars[w]) << 1;
+                if (!has_block(to->active, block)) {
+                        set_block(to->active, block);
+                        memset(&to->word[block * TABLE_BLOCK], 0, TABLE_BLOCK * sizeof(uint64_t));
+                }
+                to->word[w] |= next;
+                if (next & (a->star[w] | a->stars[w]))
+                        set_block(to->wild, block);
         }
 }
 
-static void step_pairs(const struct table *t, struct table_span span, const struct states *from, struct states *to) {
+static bool any_pair(const struct table *t, struct table_span span, const struct view *from) {
         const struct table_pair *p = (const struct table_pair *)table_at(t, SECTION_PAIRS) + span.first;
 
         for (size_t i = 0; i < span.n; i++)
-                if (has_word(from, p[i].word) && from->word[p[i].word] & p[i].mask)
-                        add_states(to, p[i].word, (from->word[p[i].word] & p[i].mask) << 1);
-}
-
-static bool any_pair(const struct table *t, struct table_span span, const struct states *from) {
-        const struct table_pair *p = (const struct table_pair *)table_at(t, SECTION_PAIRS) + span.first;
-
-        for (size_t i = 0; i < span.n; i++)
-                if (has_word(from, p[i].word) && from->word[p[i].word] & p[i].mask)
+                if (has_block(from->active, p[i].word / TABLE_BLOCK) && from->word[p[i].word] & p[i].mask)
                         return true;
         return false;
 }
@@ -464,9 +496,12 @@ static bool any_pair(const struct table *t, struct table_span span, const struct
 static const struct table_literal_slot *find_literal(const struct table *t, struct table_span span,
                                                      struct request_text s) {
         const struct table_literal_slot *slot = (const struct table_literal_slot *)table_at(t, SECTION_LITERALS) + span.first;
-        uint32_t hash = table_hash(t->header->seed, s.p, s.n), i = table_slot(hash);
+        uint32_t hash, i;
 
-        for (unsigned k = 0; span.n && k < TABLE_PROBE_MAX; k++, i++) {
+        if (span.n == 0)
+                return NULL;
+        i = table_slot(hash = table_hash(t->header->seed, s.p, s.n));
+        for (unsigned k = 0; k < TABLE_PROBE_MAX; k++, i++) {
                 const struct table_literal_slot *l = &slot[i & (span.n - 1)];
                 if (l->text.at == TABLE_NONE)
                         return NULL;
@@ -477,56 +512,50 @@ static const struct table_literal_slot *find_literal(const struct table *t, stru
 }
 
 static void step(const struct table *t, const struct table_class *c, const struct automaton *a, struct request_text segment,
-                 const struct states *from, struct states *to) {
+                 const struct view *from, struct states *to) {
         const struct table_glob *g = (const struct table_glob *)table_at(t, SECTION_GLOBS) + c->globs.first;
         const struct table_literal_slot *l = find_literal(t, c->literals, segment);
 
-        for (size_t s = 0; s < a->summary; s++) {
-                uint64_t left = from->summary[s] & a->wild[s];
-                to->summary[s] = 0;
-                for (; left; left &= left - 1) {
-                        size_t w = s * 64 + (size_t)__builtin_ctzll(left);
-                        uint64_t bits = from->word[w], next = (bits & a->star[w]) << 1 | (bits & a->stars[w]);
-                        if (next) {
-                                to->word[w] = next;
-                                to->summary[s] |= left & -left;
-                        }
-                }
-        }
+        for (size_t s = 0; s < a->summary; s++)
+                to->active[s] = to->wild[s] = 0;
+        for (size_t s = 0; s < a->summary; s++)
+                for (uint64_t left = from->wild[s]; left; left &= left - 1)
+                        step_wild(a, from, to, s * 64 + (size_t)__builtin_ctzll(left));
         if (l)
-                step_pairs(t, l->pairs, from, to);
+                step_pairs(t, a, l->pairs, from, to);
         for (size_t i = 0; i < c->globs.n; i++)
                 if (any_pair(t, g[i].pairs, from) &&
                     network_glob(table_text(t, g[i].pattern), g[i].pattern.n, segment.p, segment.n))
-                        step_pairs(t, g[i].pairs, from, to);
-        for (size_t s = 0; s < a->summary; s++)
-                for (uint64_t left = to->summary[s] & a->wild[s]; left; left &= left - 1) {
-                        size_t w = s * 64 + (size_t)__builtin_ctzll(left);
-                        to->word[w] |= (to->word[w] & a->stars[w]) << 1;
-                }
+                        step_pairs(t, a, g[i].pairs, from, to);
 }
 
-static bool none(const struct states *s, size_t summary) {
+static bool none(const struct view *v, size_t summary) {
         for (size_t i = 0; i < summary; i++)
-                if (s->summary[i])
+                if (v->active[i])
                         return false;
         return true;
 }
 
-static void accept(struct look *l, const struct table_class *c, const struct automaton *a, const struct states *s) {
+static void accept_word(struct look *l, const struct automaton *a, const uint32_t *rules, size_t w, uint64_t bits,
+                        uint32_t *last) {
+        for (; bits; bits &= bits - 1) {
+                uint64_t below = (bits & -bits) - 1;
+                uint32_t rule = rules[a->rank[w] + (uint32_t)__builtin_popcountll(a->accept[w] & below)];
+                if (rule != *last) /* the paths of a rule stand next to each other */
+                        consider(l, rule);
+                *last = rule;
+        }
+}
+
+static void accept(struct look *l, const struct table_class *c, const struct automaton *a, const struct view *v) {
         const uint32_t *rules = (const uint32_t *)table_at(l->t, SECTION_MEMBERS) + c->accepts.first;
         uint32_t last = TABLE_NONE;
 
         for (size_t i = 0; i < a->summary; i++)
-                for (uint64_t words = s->summary[i]; words; words &= words - 1) {
-                        size_t w = i * 64 + (size_t)__builtin_ctzll(words);
-                        for (uint64_t bits = s->word[w] & a->accept[w]; bits; bits &= bits - 1) {
-                                uint64_t below = (bits & -bits) - 1;
-                                uint32_t rule = rules[a->rank[w] + (uint32_t)__builtin_popcountll(a->accept[w] & below)];
-                                if (rule != last) /* the paths of a rule stand next to each other */
-                                        consider(l, rule);
-                                last = rule;
-                        }
+                for (uint64_t blocks = v->active[i]; blocks; blocks &= blocks - 1) {
+                        size_t first = (i * 64 + (size_t)__builtin_ctzll(blocks)) * TABLE_BLOCK;
+                        for (size_t w = first; w < first + TABLE_BLOCK; w++)
+                                accept_word(l, a, rules, w, v->word[w] & a->accept[w], &last);
                 }
 }
 
@@ -556,23 +585,21 @@ static void near_path(struct look *l, const struct table_class *c) {
 
 static void run_class(struct look *l, const struct table_class *c) {
         const uint32_t *rules = (const uint32_t *)table_at(l->t, SECTION_MEMBERS) + c->plain.first;
-        struct states even, odd, *from = &even, *to = &odd;
+        struct states even, odd, *to = &even;
         struct automaton a;
+        struct view from;
 
         for (size_t i = 0; i < c->plain.n; i++)
                 consider(l, rules[i]);
         if (c->words == 0)
                 return;
-        open_automaton(l->t, c, &a);
-        memcpy(from->summary, a.starts, a.summary * sizeof(uint64_t));
-        memcpy(from->word, a.start, a.words * sizeof(uint64_t));
-        for (size_t i = 0; i < l->r->n_segments && !none(from, a.summary); i++) {
-                step(l->t, c, &a, l->r->segment[i], from, to);
-                struct states *x = from;
-                from = to;
-                to = x;
+        from = open_automaton(l->t, c, &a);
+        for (size_t i = 0; i < l->r->n_segments && !none(&from, a.summary); i++) {
+                step(l->t, c, &a, l->r->segment[i], &from, to);
+                from = (struct view){to->active, to->wild, to->word};
+                to = to == &even ? &odd : &even;
         }
-        accept(l, c, &a, from);
+        accept(l, c, &a, &from);
         if (l->v->rule == TABLE_NONE && l->denied == TABLE_NONE)
                 near_path(l, c);
 }
@@ -613,7 +640,7 @@ static void decide_unread(struct look *l, const struct hits *h, const struct out
                 const struct table_group *g = group_of(l->t, &h->hit[i]);
                 const struct table_class *c[2];
                 size_t n = find_classes(l->t, g, l->r->port, c);
-                bool closed = is_closed(l->t, l->r, g);
+                bool closed = is_closed(l->t, l->r, g, l->special);
                 for (size_t k = 0; k < n; k++) {
                         near_class(l, g, c[k], closed);
                         for (size_t m = 0; m < c[k]->plain.n; m++) {
@@ -646,7 +673,7 @@ static void decide_read(struct look *l, const struct hits *h) {
                 const struct table_class *c[2];
                 size_t n = find_classes(l->t, g, l->r->port, c);
                 l->relay = h->relay && h->hit[i].wildcard;
-                l->closed = is_closed(l->t, l->r, g);
+                l->closed = is_closed(l->t, l->r, g, l->special);
                 for (size_t k = 0; k < n; k++) {
                         near_class(l, g, c[k], l->closed);
                         run_class(l, c[k]);
@@ -665,7 +692,8 @@ void table_decide(const struct table *t, const struct request *r, struct verdict
         v->body_max = 0;
         v->rule = v->secret = TABLE_NONE;
         find_groups(t, r, &h);
-        look_out(t, r, &h, &o);
+        l.special = is_special(r);
+        look_out(t, r, &h, l.special, &o);
         for (size_t i = 0; i < h.n; i++) {
                 uint32_t rule = group_of(t, &h.hit[i])->first_rule;
                 if (rule != TABLE_NONE)
