@@ -97,7 +97,10 @@ static int find_program(char *real, size_t size, struct error *e) {
 static int make_environment(struct strlist *env, const struct registry_files *files) {
         static const char *const kept[] = {"http_proxy", "https_proxy", "no_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY",
                                            "NO_PROXY", "ALL_PROXY", "TZ"};
-        static const char *const fixed[] = {"HOME=/", "TMPDIR=/out", "LANG=C.UTF-8", "GODEBUG=netdns=go", "GOMEMLIMIT=512MiB"};
+        /* Names are asked for in Go, not by libc's modules, some of which would want sockets; and few threads, as each takes 8
+         * MiB of address space and more. */
+        static const char *const fixed[] = {"HOME=/", "TMPDIR=/out", "LANG=C.UTF-8", "GODEBUG=netdns=go", "GOMEMLIMIT=512MiB", "GOMAXPROCS=4",
+                                            "MALLOC_ARENA_MAX=2"};
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < ELEMENTSOF(fixed); i++)
@@ -276,7 +279,7 @@ static int explain(struct fetch *f, const char *registry, const char *said, stru
 
         if (strstr(said, "signed by unknown authority") || strstr(said, "x509:"))
                 return error_fix(e, "put the certificate of its authority into /etc/containers/certs.d/%s/ca.crt", registry);
-        if (strstr(said, "server gave HTTP response"))
+        if (strstr(said, "server gave HTTP response") || strstr(said, "not look like a TLS handshake"))
                 return error_fix(e, "where it is meant to have no TLS: --tls-verify=false");
         if (!f->files.policy)
                 return error_fix(e, "write /etc/containers/policy.json (package golang-github-containers-common has one; "
@@ -305,8 +308,8 @@ static int run(struct fetch *f, const char *const *words, const char *tls, const
 
         for (; r == 0 && *words; words++)
                 r = strlist_add(&argv, *words);
-        if (r == 0)
-                r = strlist_addf(&argv, "%s=%s", tls, f->o->insecure ? "false" : "true");
+        if (r == 0 && f->o->tls_verify)
+                r = strlist_addf(&argv, "%s=%s", tls, f->o->tls_verify);
         if (r == 0 && f->files.login)
                 r = strlist_add(&argv, "--authfile=" REGISTRY_AUTH);
         if (r == 0)

@@ -13,7 +13,7 @@
 
 struct pull_options {
         const char *platform; /* see struct oci_wish; NULL: this machine's */
-        bool insecure;        /* certificates are not checked, and HTTP will do */
+        const char *tls_verify; /* "false": certificates are not checked, and HTTP will do; "true"; NULL: as registries.conf(5) has it */
         uint64_t time_ms;     /* for all of it; 0: any */
         uint64_t idle_ms;     /* with less than PULL_PROGRESS arriving; 0: PULL_IDLE_MS */
         /* Told now and then, where it is not NULL; whole: 0 while that is not known. */

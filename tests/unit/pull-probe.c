@@ -116,7 +116,7 @@ static int obey(int s) {
         char *arg = strchr(text, ' ');
         if (arg)
                 *arg++ = 0;
-        mkdir("/out/image", 0700);
+        mkdirat(AT_FDCWD, "/out/image", 0700);
         if (strcmp(text, "print") == 0 && arg)
                 return write(1, arg, n - (size_t)(arg - text)) < 0;
         if (strcmp(text, "fill") == 0 && arg)
@@ -130,7 +130,7 @@ static int obey(int s) {
                         make(path, 1);
                 }
         if (strcmp(text, "closed") == 0) {
-                mkdir("/out/image/a", 0700);
+                mkdirat(AT_FDCWD, "/out/image/a", 0700);
                 make("/out/image/a/b", 9);
                 (void)!syscall(SYS_fchmod, open("/out/image/a", O_RDONLY), 0);
                 (void)!syscall(SYS_fchmod, open("/out/image", O_RDONLY), 0);
@@ -159,7 +159,7 @@ int main(int argc, char **argv) {
                 return 1;
         for (int i = 0; i < argc; i++)
                 fprintf(out, "arg %s\n", argv[i]);
-        fprintf(out, "pid %d\nppid %d\nuid %d %d\n", getpid(), getppid(), getuid(), getgid());
+        fprintf(out, "pid %d\nuid %d %d\n", getpid(), getuid(), getgid());
         files();
         calls();
         fprintf(out, "end\n");

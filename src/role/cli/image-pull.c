@@ -18,8 +18,8 @@ int image_pull_option(int id, const char *arg, struct import_options *import, st
                 error_set(e, EINVAL, "--arch takes an architecture, not %s", arg);
                 return error_fix(e, "as images name it: amd64, arm64, arm/v7");
         case OPT_TLS_VERIFY:
-                pull->insecure = streq(arg, "false");
-                if (pull->insecure || streq(arg, "true"))
+                pull->tls_verify = arg;
+                if (streq(arg, "false") || streq(arg, "true"))
                         return 0;
                 return error_set(e, EINVAL, "--tls-verify is true or false, not %s", arg);
         case OPT_TIME:
