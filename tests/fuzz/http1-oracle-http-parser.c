@@ -1,24 +1,9 @@
 /* The reader of the library http-parser, as Debian has it (2.9.4), strict. */
 #include <http_parser.h>
 
+#define PARSER http_parser
 #include "http1-oracle-recorder.h"
 
-static int begin(http_parser *p) {
-        recorder_begin(p->data);
-        return 0;
-}
-static int url(http_parser *p, const char *at, size_t n) {
-        strbuf_add(&((struct recorder *)p->data)->target, at, n);
-        return 0;
-}
-static int name(http_parser *p, const char *at, size_t n) {
-        recorder_name(p->data, at, n);
-        return 0;
-}
-static int value(http_parser *p, const char *at, size_t n) {
-        recorder_value(p->data, at, n);
-        return 0;
-}
 static int head(http_parser *p) {
         struct recorder *r = p->data;
         unsigned status = p->type == HTTP_RESPONSE ? p->status_code : 0;
@@ -29,13 +14,6 @@ static int head(http_parser *p) {
         if (!status && p->method != HTTP_CONNECT && !recorder_asks_websocket(r))
                 p->upgrade = 0; /* an upgrade that the server does not take up */
         return recorder_body(r, status);
-}
-static int body(http_parser *p, const char *at, size_t n) {
-        struct recorder *r = p->data;
-
-        if (r->m)
-                strbuf_add(&r->m->body, at, n);
-        return 0;
 }
 static int complete(http_parser *p) {
         struct recorder *r = p->data;

@@ -1,24 +1,9 @@
 /* llhttp, node's reader, from the sources in Debian's package, strict. */
 #include <llhttp.h>
 
+#define PARSER llhttp_t
 #include "http1-oracle-recorder.h"
 
-static int begin(llhttp_t *p) {
-        recorder_begin(p->data);
-        return 0;
-}
-static int url(llhttp_t *p, const char *at, size_t n) {
-        strbuf_add(&((struct recorder *)p->data)->target, at, n);
-        return 0;
-}
-static int name(llhttp_t *p, const char *at, size_t n) {
-        recorder_name(p->data, at, n);
-        return 0;
-}
-static int value(llhttp_t *p, const char *at, size_t n) {
-        recorder_value(p->data, at, n);
-        return 0;
-}
 static int head(llhttp_t *p) {
         struct recorder *r = p->data;
         unsigned status = p->type == HTTP_RESPONSE ? p->status_code : 0;
@@ -29,13 +14,6 @@ static int head(llhttp_t *p) {
         if (!status && p->method != HTTP_CONNECT && !recorder_asks_websocket(r))
                 p->upgrade = 0;
         return recorder_body(r, status);
-}
-static int body(llhttp_t *p, const char *at, size_t n) {
-        struct recorder *r = p->data;
-
-        if (r->m)
-                strbuf_add(&r->m->body, at, n);
-        return 0;
 }
 static int complete(llhttp_t *p) {
         struct recorder *r = p->data;

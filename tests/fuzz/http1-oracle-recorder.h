@@ -1,4 +1,5 @@
-/* What both other readers do with their callbacks, which have the same form. For one .c file each. */
+/* What both other readers do with their callbacks, which have the same form. For one .c file each, which says what its
+ * PARSER is. */
 #pragma once
 
 #include <strings.h>
@@ -70,4 +71,28 @@ static int recorder_body(const struct recorder *r, unsigned status) {
         if (r->mode == 'C' && status < 300)
                 return 2;
         return r->mode == 'H' || status == 304 || status == 204;
+}
+
+static int begin(PARSER *p) {
+        recorder_begin(p->data);
+        return 0;
+}
+static int url(PARSER *p, const char *at, size_t n) {
+        strbuf_add(&((struct recorder *)p->data)->target, at, n);
+        return 0;
+}
+static int name(PARSER *p, const char *at, size_t n) {
+        recorder_name(p->data, at, n);
+        return 0;
+}
+static int value(PARSER *p, const char *at, size_t n) {
+        recorder_value(p->data, at, n);
+        return 0;
+}
+static int body(PARSER *p, const char *at, size_t n) {
+        struct recorder *r = p->data;
+
+        if (r->m)
+                strbuf_add(&r->m->body, at, n);
+        return 0;
 }

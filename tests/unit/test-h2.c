@@ -134,8 +134,11 @@ static ssize_t client_body(nghttp2_session *session, int32_t id, uint8_t *buf, s
         return (ssize_t)n;
 }
 
-static void client_new(void) {
+static struct h2 *connected(void) {
         nghttp2_session_callbacks *c;
+        struct h2 *h;
+
+        check(h2_new(&h, &owner, &own, true) == 0 && h2_arg(h) == &own);
         check(nghttp2_session_callbacks_new(&c) == 0);
         nghttp2_session_callbacks_set_on_header_callback(c, client_header);
         nghttp2_session_callbacks_set_on_data_chunk_recv_callback(c, client_data);
@@ -143,6 +146,7 @@ static void client_new(void) {
         check(nghttp2_session_client_new(&client.session, c, NULL) == 0);
         nghttp2_session_callbacks_del(c);
         check(nghttp2_submit_settings(client.session, 0, NULL, 0) == 0);
+        return h;
 }
 
 /* Until neither has anything to say. */
@@ -164,7 +168,7 @@ static void exchange(struct h2 *h) {
         }
 }
 
-#define NV(n, v) {(uint8_t *)(uintptr_t)n, (uint8_t *)(uintptr_t)v, sizeof(n) - 1, sizeof(v) - 1, 0}
+#define NV(n, v) {(uint8_t *)(uintptr_t)(n), (uint8_t *)(uintptr_t)(v), sizeof(n) - 1, sizeof(v) - 1, 0}
 
 static void client_request(const char *method, const char *path, const char *body, size_t n) {
         nghttp2_nv nv[] = {NV(":method", ""), NV(":scheme", "https"), NV(":path", ""), NV(":authority", "a.test"),
@@ -192,9 +196,7 @@ static void both_free(struct h2 *h) {
 }
 
 TEST(get_and_post) {
-        struct h2 *h;
-        check(h2_new(&h, &owner, &own, true) == 0 && h2_arg(h) == &own);
-        client_new();
+        struct h2 *h = connected();
         client_request("GET", "/x?y", NULL, 0);
         exchange(h);
         log_is("request GET /x?y a.test\nclosed\n");
@@ -222,9 +224,7 @@ TEST(get_and_post) {
 }
 
 TEST(cookies_are_one) {
-        struct h2 *h;
-        check(h2_new(&h, &owner, &own, true) == 0);
-        client_new();
+        struct h2 *h = connected();
         own.wait = true;
         client_request("GET", "/", NULL, 0);
         exchange(h);
@@ -240,9 +240,7 @@ TEST(cookies_are_one) {
 }
 
 TEST(large_both_ways) {
-        struct h2 *h;
-        check(h2_new(&h, &owner, &own, true) == 0);
-        client_new();
+        struct h2 *h = connected();
         own.wait = own.keep = true;
         own.length = 3u << 20;
         own.chunk = 100000;
@@ -278,9 +276,7 @@ TEST(large_both_ways) {
 }
 
 TEST(early_answer) {
-        struct h2 *h;
-        check(h2_new(&h, &owner, &own, true) == 0);
-        client_new();
+        struct h2 *h = connected();
         own.keep = true;
         client_request("POST", "/", NULL, 1u << 20);
         exchange(h);
@@ -291,9 +287,7 @@ TEST(early_answer) {
 }
 
 TEST(wrong_length_of_a_response) {
-        struct h2 *h;
-        check(h2_new(&h, &owner, &own, true) == 0);
-        client_new();
+        struct h2 *h = connected();
         own.wait = true;
         client_request("GET", "/", NULL, 0);
         exchange(h);
@@ -317,9 +311,7 @@ TEST(wrong_length_of_a_response) {
 }
 
 TEST(goaway) {
-        struct h2 *h;
-        check(h2_new(&h, &owner, &own, true) == 0);
-        client_new();
+        struct h2 *h = connected();
         own.wait = true;
         client_request("GET", "/", NULL, 0);
         exchange(h);

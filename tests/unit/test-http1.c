@@ -40,7 +40,7 @@ static bool value_is(enum http_field_id id, const char *text) {
 
 #define check_refused(got, text, expected)                                                                             \
         do {                                                                                                           \
-                if (got != -EBADMSG || why != (expected)) {                                                            \
+                if ((got) != -EBADMSG || why != (expected)) {                                                          \
                         char shown[300];                                                                               \
                         str_visible(shown, sizeof(shown), text);                                                       \
                         printf("# %s: %d, %s, not %s\n", shown, got, http_refusal_name(why),                           \
@@ -437,7 +437,8 @@ TEST(early) {
                 check(request_n(s, n) == 0);
         struct http1_reader r;
         http1_request_begin(&r);
-        check(http1_read_head(&r, &head, s, strlen(s)) > 0 && http1_read_head(&r, &head, s, strlen(s)) == -EINVAL);
+        check(http1_read_head(&r, &head, s, strlen(s)) > 0);
+        check(http1_read_head(&r, &head, s, strlen(s)) == -EINVAL);
         http1_request_begin(&r);
         check(http1_read_head(&r, &head, "x", 1) == -EBADMSG && http1_read_head(&r, &head, s, strlen(s)) == -EBADMSG);
 }
