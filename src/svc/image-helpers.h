@@ -23,6 +23,8 @@ struct image_helper {
         uint64_t max_bytes, max_entries;
         uint32_t n_ids;         /* owners that exist, as struct ids has them */
         bool keep_ids;          /* JOB_PACK by root: in the host's user namespace */
+        const char *through;    /* JOB_LAYER: n_through bytes, see image-through.h; NULL: none */
+        size_t n_through;
 };
 struct image_report {
         struct error error;     /* errnum 0: it went well */

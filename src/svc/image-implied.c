@@ -1,5 +1,6 @@
 /* The layer of directories that others leave out, see image-implied.h. */
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -43,7 +44,7 @@ int implied_read(const char *data, size_t n, struct strlist *ret) {
         return 0;
 }
 
-static bool has(const struct strlist *sorted, const char *path) {
+bool implied_has(const struct strlist *sorted, const char *path) {
         return sorted->n > 0 && bsearch(&path, sorted->items, sorted->n, sizeof(*sorted->items), by_name);
 }
 
@@ -75,17 +76,14 @@ static int all_paths(const struct implied_layer *layers, size_t n, struct strlis
         return 0;
 }
 
-enum look { LOOK_ABSENT, LOOK_DIR, LOOK_OTHER };
-
-/* What one tree has under a path. *ret_opaque: nothing of lower trees is seen there. */
-static enum look look(int tree, const char *path, struct stat *ret_st, bool *ret_opaque) {
+enum look implied_look(int tree, const char *path, struct stat *ret_st, bool *ret_opaque, char *link) {
         _cleanup_fd_ int at = openat(tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         char part[256], value;
 
         *ret_opaque = false;
         for (const char *p = path;; p++) {
                 if (at < 0 || fstat(at, ret_st) < 0)
-                        return LOOK_OTHER;
+                        return LOOK_HIDDEN;
                 *ret_opaque |= fgetxattr(at, "user.overlay.opaque", &value, 1) == 1 && value == 'y';
                 size_t n = strcspn(p, "/");
                 if (n == 0)
@@ -93,9 +91,13 @@ static enum look look(int tree, const char *path, struct stat *ret_st, bool *ret
                 memcpy(part, p, n);
                 part[n] = 0;
                 if (fstatat(at, part, ret_st, AT_SYMLINK_NOFOLLOW) < 0)
-                        return errno == ENOENT ? LOOK_ABSENT : LOOK_OTHER;
-                if (!S_ISDIR(ret_st->st_mode))
-                        return LOOK_OTHER;
+                        return errno == ENOENT ? LOOK_ABSENT : LOOK_HIDDEN;
+                if (!S_ISDIR(ret_st->st_mode)) {
+                        ssize_t k = p[n] ? -1 : link && S_ISLNK(ret_st->st_mode) ? readlinkat(at, part, link, PATH_MAX - 1) : 0;
+                        if (k > 0)
+                                link[k] = 0;
+                        return k < 0 ? LOOK_HIDDEN : k > 0 ? LOOK_LINK : LOOK_OTHER;
+                }
                 int next = openat(at, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 close(at);
                 at = next;
@@ -112,15 +114,15 @@ static bool effective(const struct implied_layer *layers, size_t n, const char *
         bool seen = false, opaque = false;
 
         for (size_t k = n; k-- > 0 && !opaque;) {
-                enum look what = look(layers[k].tree, path, &st, &opaque);
-                if (what == LOOK_OTHER)
+                enum look what = implied_look(layers[k].tree, path, &st, &opaque, NULL);
+                if (what == LOOK_OTHER || what == LOOK_HIDDEN)
                         break;
                 if (what == LOOK_ABSENT)
                         continue;
                 if (!seen)
                         top = st;
                 seen = true;
-                if (has(&layers[k].implied, path))
+                if (implied_has(&layers[k].implied, path))
                         continue;
                 *ret = st;
                 /* The root's time is that of nothing that anybody looks at. */
@@ -133,7 +135,14 @@ static bool effective(const struct implied_layer *layers, size_t n, const char *
         return seen;
 }
 
-static int write_tar(const struct implied_layer *layers, size_t n, int out) {
+struct stack {
+        const struct implied_layer *layers;
+        size_t n;
+};
+
+static int write_tar(void *arg, int out) {
+        const struct implied_layer *layers = ((struct stack *)arg)->layers;
+        size_t n = ((struct stack *)arg)->n;
         _cleanup_strlist_ struct strlist paths = {};
         _cleanup_strbuf_ struct strbuf b = {};
         static const char end[1024];
@@ -160,25 +169,18 @@ static int write_tar(const struct implied_layer *layers, size_t n, int out) {
         return needed ? fd_write_all(out, b.data, b.len) : 0;
 }
 
-int implied_make(const struct ids *ids, const struct implied_layer *layers, size_t n, int *ret_fd, struct error *e) {
+int implied_ask(const struct ids *ids, int (*fn)(void *arg, int out), void *arg, int *ret_fd, struct error *e) {
         int pidfd, status = 0;
-        bool any = false;
 
-        for (size_t k = 0; k < n; k++)
-                any |= layers[k].implied.n > 0;
-        if (!any || n < 2) {
-                *ret_fd = -EBADF;
-                return 0;
-        }
         _cleanup_fd_ int out = memfd_create("belljar-dirs", MFD_CLOEXEC);
         if (out < 0)
-                return error_errno(e, errno, "a layer cannot be made");
+                return error_errno(e, errno, "the layers cannot be looked at");
         /* In the trees' own user namespace: owners are seen as they are inside, and no mode keeps anything shut. */
         pid_t pid = ids_fork(ids, 0, &pidfd, e);
         if (pid == 0) {
                 if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || process_drop_caps(1ull << CAP_DAC_READ_SEARCH) < 0)
                         _exit(1);
-                _exit(write_tar(layers, n, out) < 0 ? 1 : 0);
+                _exit(fn(arg, out) < 0 ? 1 : 0);
         }
         if (pid < 0)
                 return pid;
@@ -187,9 +189,29 @@ int implied_make(const struct ids *ids, const struct implied_layer *layers, size
         close(pidfd);
         if (status != 0)
                 return error_set(e, EIO, "the directories that layers leave out cannot be looked at");
-        off_t size = lseek(out, 0, SEEK_END);
-        if (size < 0 || lseek(out, 0, SEEK_SET) < 0)
+        if (lseek(out, 0, SEEK_SET) < 0)
+                return error_errno(e, errno, "the layers cannot be looked at");
+        *ret_fd = TAKE_FD(out);
+        return 0;
+}
+
+int implied_make(const struct ids *ids, const struct implied_layer *layers, size_t n, int *ret_fd, struct error *e) {
+        struct stack s = {layers, n};
+        struct stat st;
+        bool any = false;
+
+        *ret_fd = -EBADF;
+        for (size_t k = 0; k < n; k++)
+                any |= layers[k].implied.n > 0;
+        if (!any || n < 2)
+                return 0;
+        _cleanup_fd_ int out = -EBADF;
+        int r = implied_ask(ids, write_tar, &s, &out, e);
+        if (r < 0)
+                return r;
+        if (fstat(out, &st) < 0)
                 return error_errno(e, errno, "a layer cannot be made");
-        *ret_fd = size > 0 ? TAKE_FD(out) : -EBADF;
+        if (st.st_size > 0)
+                *ret_fd = TAKE_FD(out);
         return 0;
 }

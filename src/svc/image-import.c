@@ -15,6 +15,7 @@
 #include "svc/image-import.h"
 #include "svc/image-oci.h"
 #include "svc/image-stream.h"
+#include "svc/image-through.h"
 #include "sys/beneath.h"
 
 #define ARCHIVE_ENTRIES 20000u /* of an archive that holds an image: a few a layer */
@@ -168,9 +169,25 @@ static int begin_layer(struct import *im, struct layer *ret, struct error *e) {
         return 0;
 }
 
-static int end_layer(struct import *im, const struct layer *l, const struct stream_result *s, struct error *e) {
+/* The name of a layer whose directories lead elsewhere in this image. */
+static int through_hex(const char *plain_hex, const char *pairs, size_t n, char hex[65]) {
+        _cleanup_strbuf_ struct strbuf b = {};
+
+        strbuf_printf(&b, "%s\n", plain_hex);
+        strbuf_add(&b, pairs, n);
+        if (b.failed)
+                return -ENOMEM;
+        stream_digest(b.data, b.len, hex);
+        return 0;
+}
+
+static int end_layer(struct import *im, const struct layer *l, const struct stream_source *from, const struct stream_result *s, struct error *e) {
         _cleanup_strbuf_ struct strbuf text = {};
-        _cleanup_free_ char *key = image_layer_key(&im->ids, s->plain_hex);
+        char hex[65];
+        bool through = from && from->n_through > 0;
+        if (through && through_hex(s->plain_hex, from->through, from->n_through, hex) < 0)
+                return no_memory(e);
+        _cleanup_free_ char *key = image_layer_key(&im->ids, through ? hex : s->plain_hex);
         struct layer_counts c = s->report.counts;
         int r;
 
@@ -181,6 +198,8 @@ static int end_layer(struct import *im, const struct layer *l, const struct stre
         if (!key || text.failed)
                 return no_memory(e);
         if (s->implied && (r = file_replace(l->dir, "implied", s->implied, s->report.implied, 0600)) < 0)
+                return error_errno(e, r, "the record of a layer cannot be written");
+        if (through && (r = file_replace(l->dir, "through", from->through, from->n_through, 0600)) < 0)
                 return error_errno(e, r, "the record of a layer cannot be written");
         if ((r = file_replace(l->dir, "layer", text.data, text.len, 0600)) < 0)
                 return error_errno(e, r, "the record of a layer cannot be written");
@@ -205,7 +224,7 @@ static int import_layer(struct import *im, const struct stream_source *from, con
         if (plain_hex && !streq(plain_hex, s.plain_hex))
                 return error_set(e, EBADMSG, "a layer is not what the configuration says: its digest is %.16s..., not %.16s...",
                                  s.plain_hex, plain_hex);
-        return end_layer(im, &l, &s, e);
+        return end_layer(im, &l, from, &s, e);
 }
 
 static int import_layer_file(struct import *im, int fd, const char *raw_hex, const char *plain_hex, struct error *e) {
@@ -228,7 +247,117 @@ static int import_directory(struct import *im, int fd, struct error *e) {
 
         if ((r = begin_layer(im, &l, e)) < 0 || (r = stream_directory(&im->work, fd, l.tree, &im->limits, &s, e)) < 0)
                 return r;
-        return end_layer(im, &l, &s, e);
+        return end_layer(im, &l, NULL, &s, e);
+}
+
+struct opened {
+        struct implied_layer *layers;
+        size_t n;
+};
+static void opened_clear(struct opened *o) {
+        for (size_t k = 0; o->layers && k < o->n; k++) {
+                fd_close(o->layers[k].tree);
+                strlist_clear(&o->layers[k].implied);
+        }
+        free(o->layers);
+}
+
+/* A layer of the image, made just now or before. */
+static int open_layer(struct import *im, const char *key, struct implied_layer *ret, struct error *e) {
+        _cleanup_free_ char *path = NULL, *text = NULL;
+        size_t len = 0;
+        int r;
+
+        for (size_t k = 0; k < im->made.n && !path; k++)
+                if (streq(im->made_keys.items[k], key))
+                        path = str_printf("tmp/%s/%s", im->work.name, im->made.items[k]);
+        if (!path && !(path = str_printf("layers/%s", key)))
+                return no_memory(e);
+        _cleanup_fd_ int dir = openat(im->work.root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        /* Its root may have any mode and owner: only implied_make's child looks into it. */
+        ret->tree = dir < 0 ? -EBADF : openat(dir, "tree", O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        if (ret->tree < 0)
+                return error_errno(e, errno, "a layer cannot be opened");
+        r = file_read(dir, "implied", IMAGE_IMPLIED_MAX, &text, &len);
+        if (r == 0)
+                r = implied_read(text, len, &ret->implied);
+        return r < 0 && r != -ENOENT ? error_errno(e, r, "the record of a layer cannot be read") : 0;
+}
+
+/* All that the image has so far, bottom first. */
+static int open_layers(struct import *im, struct opened *o, struct error *e) {
+        o->layers = calloc(im->image.keys.n, sizeof(*o->layers));
+        if (!o->layers)
+                return no_memory(e);
+        for (size_t k = 0; k < im->image.keys.n; k++) {
+                o->layers[o->n++].tree = -EBADF;
+                int r = open_layer(im, im->image.keys.items[k], &o->layers[k], e);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* What an import has of an image, to go back to. */
+struct mark {
+        struct stream_limits limits;
+        struct layer_counts counts;
+        struct strlist keys;
+        size_t made;
+};
+static void mark_clear(struct mark *m) { strlist_clear(&m->keys); }
+
+static int mark_set(struct import *im, struct mark *ret, struct error *e) {
+        *ret = (struct mark){.limits = im->limits, .counts = im->counts, .made = im->made.n};
+        for (size_t i = 0; i < im->image.keys.n; i++)
+                if (strlist_add(&ret->keys, im->image.keys.items[i]) < 0)
+                        return no_memory(e);
+        return 0;
+}
+
+static void mark_return(struct import *im, struct mark *m) {
+        im->limits = m->limits;
+        im->counts = m->counts;
+        strlist_clear(&im->image.keys);
+        im->image.keys = m->keys;
+        m->keys = (struct strlist){};
+        for (; im->made.n > m->made; im->made.n--, im->made_keys.n--) {
+                free(TAKE_PTR(im->made.items[im->made.n - 1]));
+                free(TAKE_PTR(im->made_keys.items[im->made_keys.n - 1]));
+        }
+}
+
+/* The next layer of the image, from a file; raw_hex may be NULL. One that is there is not unpacked again; the image must be
+ * whole all the same. Where its directories lead elsewhere by links of the layers below, it is another layer in this image. */
+static int place_layer(struct import *im, int fd, const char *raw_hex, const char *plain_hex, struct error *e) {
+        _cleanup_(mark_clear) struct mark before = {};
+        _cleanup_(opened_clear) struct opened o = {};
+        struct stream_source again = {.fd = fd, .kept = -EBADF};
+        _cleanup_free_ char *pairs = NULL;
+        char hex[65];
+        int r = mark_set(im, &before, e);
+
+        if (r < 0)
+                return r;
+        if ((r = have_layer(im, plain_hex, e)) == 0)
+                r = import_layer_file(im, fd, raw_hex, plain_hex, e);
+        else if (r > 0)
+                r = raw_hex ? check_digest(fd, raw_hex, e) : 0;
+        if (r < 0 || im->image.keys.n < 2)
+                return r;
+        if ((r = open_layers(im, &o, e)) < 0 || (r = through_find(&im->ids, o.layers, o.n, &pairs, &again.n_through, e)) < 0 ||
+            again.n_through == 0)
+                return r;
+        mark_return(im, &before);
+        if (through_hex(plain_hex, pairs, again.n_through, hex) < 0)
+                return no_memory(e);
+        r = have_layer(im, hex, e);
+        if (r != 0)
+                return MIN(r, 0);
+        if (lseek(fd, 0, SEEK_SET) < 0)
+                return error_errno(e, errno, "a layer cannot be read twice");
+        again.through = pairs;
+        return import_layer(im, &again, raw_hex, plain_hex, e);
 }
 
 /* A bare root file system says nothing of what runs in it. */
@@ -369,11 +498,7 @@ static int import_manifest(struct import *im, int dir, const char *blobs, const 
                 if ((uint64_t)st.st_size != m.layers[i].size)
                         return error_set(e, EBADMSG, "a layer has %llu bytes, not %llu as the manifest says",
                                          (unsigned long long)st.st_size, (unsigned long long)m.layers[i].size);
-                /* A layer that is there is not unpacked again; the image must be whole all the same. */
-                if ((r = have_layer(im, diff_ids.items[i], e)) == 0)
-                        r = import_layer_file(im, fd, m.layers[i].hex, diff_ids.items[i], e);
-                else if (r > 0)
-                        r = check_digest(fd, m.layers[i].hex, e);
+                r = place_layer(im, fd, m.layers[i].hex, diff_ids.items[i], e);
         }
         return r;
 }
@@ -439,9 +564,7 @@ static int import_docker(struct import *im, int dir, const char *tag, struct err
                 _cleanup_fd_ int fd = open_member(dir, layers.items[i], &st, e);
                 if (fd < 0)
                         return fd;
-                if ((r = have_layer(im, diff_ids.items[i], e)) == 0)
-                        r = import_layer_file(im, fd, NULL, diff_ids.items[i], e);
-                r = MIN(r, 0);
+                r = place_layer(im, fd, NULL, diff_ids.items[i], e);
         }
         return r;
 }
@@ -646,55 +769,13 @@ static int choose_name(struct import *im, const char *source, const struct impor
         return r < 0 ? needs_name(e) : 0;
 }
 
-struct opened {
-        struct implied_layer *layers;
-        size_t n;
-};
-static void opened_clear(struct opened *o) {
-        for (size_t k = 0; o->layers && k < o->n; k++) {
-                fd_close(o->layers[k].tree);
-                strlist_clear(&o->layers[k].implied);
-        }
-        free(o->layers);
-}
-
-/* A layer of the image, made just now or before. */
-static int open_layer(struct import *im, const char *key, struct implied_layer *ret, struct error *e) {
-        _cleanup_free_ char *path = NULL, *text = NULL;
-        size_t len = 0;
-        int r;
-
-        for (size_t k = 0; k < im->made.n && !path; k++)
-                if (streq(im->made_keys.items[k], key))
-                        path = str_printf("tmp/%s/%s", im->work.name, im->made.items[k]);
-        if (!path && !(path = str_printf("layers/%s", key)))
-                return no_memory(e);
-        _cleanup_fd_ int dir = openat(im->work.root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-        /* Its root may have any mode and owner: only implied_make's child looks into it. */
-        ret->tree = dir < 0 ? -EBADF : openat(dir, "tree", O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-        if (ret->tree < 0)
-                return error_errno(e, errno, "a layer cannot be opened");
-        r = file_read(dir, "implied", IMAGE_IMPLIED_MAX, &text, &len);
-        if (r == 0)
-                r = implied_read(text, len, &ret->implied);
-        return r < 0 && r != -ENOENT ? error_errno(e, r, "the record of a layer cannot be read") : 0;
-}
-
 /* One more layer, where the others leave out what their directories are like. */
 static int add_implied(struct import *im, struct error *e) {
         _cleanup_(opened_clear) struct opened o = {};
-        int r;
+        int r = open_layers(im, &o, e);
 
-        o.layers = calloc(im->image.keys.n, sizeof(*o.layers));
-        if (!o.layers)
-                return no_memory(e);
-        for (; o.n < im->image.keys.n; o.n++) {
-                o.layers[o.n].tree = -EBADF;
-                if ((r = open_layer(im, im->image.keys.items[o.n], &o.layers[o.n], e)) < 0) {
-                        o.n++;
-                        return r;
-                }
-        }
+        if (r < 0)
+                return r;
         _cleanup_fd_ int fd = -EBADF;
         if ((r = implied_make(&im->ids, o.layers, o.n, &fd, e)) < 0)
                 return r;

@@ -87,12 +87,13 @@ static int make_pipe(int *ours, int *theirs, bool we_write) {
 
 /* Forked in the directory that it is to have: in its own mount namespace, a working directory is what it can reach without
  * a right to any path. */
-static int helper_start(const struct image_work *w, enum image_job job, int dir, const struct stream_limits *l,
-                        struct helper *ret, struct error *e) {
+static int helper_start(const struct image_work *w, enum image_job job, int dir, const struct stream_source *s,
+                        const struct stream_limits *l, struct helper *ret, struct error *e) {
         const bool packs = job == JOB_PACK || job == JOB_EXPORT;
         const uint64_t flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
         struct image_helper spec = {.job = job, .in = -EBADF, .out = -EBADF, .report = -EBADF, .max_bytes = l->bytes,
                                     .max_entries = l->entries, .n_ids = w->ids.n,
+                                    .through = s ? s->through : NULL, .n_through = s ? s->n_through : 0,
                                     .keep_ids = job == JOB_PACK && w->ids.kind == IDS_RANGE};
         _cleanup_helper_ struct helper h = HELPER_NONE;
         int r = make_pipe(&h.report, &spec.report, false);
@@ -358,7 +359,7 @@ static int stream(const struct image_work *w, const struct stream_source *s, enu
 
         if (!f)
                 return error_set(e, ENOMEM, "out of memory");
-        if ((r = helper_start(w, first, first_dir, l, &a, e)) < 0 || (r = helper_start(w, last, last_dir, l, &b, e)) < 0)
+        if ((r = helper_start(w, first, first_dir, NULL, l, &a, e)) < 0 || (r = helper_start(w, last, last_dir, s, l, &b, e)) < 0)
                 return r;
         *f = (struct flow){.w = w, .l = l, .first = &a, .last = &b, .source = s->fd, .kept = s->kept, .keep = s->look,
                            .whole = last != JOB_LOOK};
@@ -382,7 +383,7 @@ int stream_export(const struct image_work *w, int layer, int to, const struct st
 
         if (!buffer)
                 return error_set(e, ENOMEM, "out of memory");
-        if ((r = helper_start(w, JOB_EXPORT, layer, l, &h, e)) < 0)
+        if ((r = helper_start(w, JOB_EXPORT, layer, NULL, l, &h, e)) < 0)
                 return r;
         crypto_hash_sha256_init(&state);
         while ((n = read(h.from, buffer, BLOCK)) != 0) {

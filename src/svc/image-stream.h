@@ -26,6 +26,8 @@ struct stream_source {
         int fd;
         int kept;  /* a file of one's own */
         bool look; /* this time */
+        const char *through; /* of a layer: see struct image_helper */
+        size_t n_through;
 };
 /* As stream_file below. */
 int stream_once(const struct image_work *w, const struct stream_source *s, enum image_job job, int dir, int empty,

@@ -1,8 +1,8 @@
 """Small images made by hand, as OCI layouts: for rules of which every byte must be known. Standard library only.
 
     busybox()                                      the files of a root with busybox in it
-    layout(folder, {"NAME": ([LAYER, ...], CONFIG)})   a layer: path -> bytes, File, Dir or Link; CONFIG as the
-                                                   image specification has it ("Env", "Cmd", "User", ...)
+    layout(folder, {"NAME": ([LAYER, ...], CONFIG)})   a layer: path -> bytes, File, Dir or Link, or the bytes of a tar; CONFIG
+                                                   as the image specification has it ("Env", "Cmd", "User", ...)
 """
 import gzip
 import hashlib
@@ -107,7 +107,7 @@ def layout(folder, images):
         found, ids = [], []
         for files in layers:
             if id(files) not in packed:
-                tar = pack(files)
+                tar = files if isinstance(files, bytes) else pack(files)
                 packed[id(files)] = (blob(gzip.compress(tar, 1, mtime=0), "layer.v1.tar+gzip"),
                                      hashlib.sha256(tar).hexdigest())
             found.append(packed[id(files)][0])

@@ -1,6 +1,7 @@
 /* The pure parts of the helpers of an import: names, what an archive looks like, names with NUL. */
 #include "role/unpack/guard.h"
 #include "role/unpack/unpack.h"
+#include "svc/image-through.h"
 #include "tap.h"
 
 TEST(names) {
@@ -38,6 +39,24 @@ TEST(long_names) {
         check(unpack_name(name, path, &e) == 0);
         memcpy(name + 2 * UNPACK_DEPTH_MAX, "a", 2);
         check(unpack_name(name, path, &e) == -ENAMETOOLONG);
+}
+
+TEST(directories_that_lead_elsewhere) {
+        static const char pairs[] = "bin\0usr/bin\0bin/sub\0opt\0root\0\0";
+        static const char *const t[][2] = {
+                {"bin/x", "usr/bin/x"}, {"bin/x/y", "usr/bin/x/y"}, {"bin/sub/x", "opt/x"}, {"bin/subx/y", "usr/bin/subx/y"},
+                {"root/a/b", "a/b"}, /* to the image's root */
+                {"bin", "bin"}, {"bin/sub", "usr/bin/sub"}, {"binx/y", "binx/y"}, {"x/bin/y", "x/bin/y"}, {"", ""},
+        };
+        char path[32], small[10] = "bin/abcde";
+        for (size_t i = 0; i < ELEMENTSOF(t); i++) {
+                strcpy(path, t[i][0]);
+                check(through_apply(pairs, sizeof(pairs) - 1, path, sizeof(path)) == 0);
+                check_streq(path, t[i][1]);
+        }
+        check(through_apply(pairs, sizeof(pairs) - 1, small, sizeof(small)) == -ENAMETOOLONG);
+        check_streq(small, "bin/abcde");
+        check(through_apply(NULL, 0, small, sizeof(small)) == 0);
 }
 
 #define HEX "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

@@ -1,7 +1,6 @@
 /* Making a tree of what a tar holds. Its bytes are hostile: every name is resolved beneath the root and through no link,
- * whatever the archive made before. (A layer that reaches a directory through a link of a *lower* layer, as /bin ->
- * usr/bin, makes a directory of that name in its own tree, which hides the link: tools that write layers name the real
- * directory.) */
+ * whatever the archive made before. Directories that are links in a lower layer (/bin -> usr/bin) were looked up by the
+ * import (image-through.h): here they are replaced in the names, and no more. */
 #include <archive.h>
 #include <archive_entry.h>
 #include <fcntl.h>
@@ -12,6 +11,7 @@
 
 #include "base/fd.h"
 #include "role/unpack/unpack.h"
+#include "svc/image-through.h"
 #include "sys/beneath.h"
 
 #define WHITEOUT ".wh."
@@ -331,12 +331,26 @@ static int make_symlink(struct tree *t, struct archive_entry *entry, const char 
         return 0;
 }
 
+/* A name of the archive as a path in the tree. */
+static int place_of(struct tree *t, const char *given, char path[UNPACK_NAME_MAX + 1]) {
+        unsigned depth = 0;
+        int r = unpack_name(given, path, t->e);
+
+        if (r < 0 || t->h->n_through == 0)
+                return r;
+        r = through_apply(t->h->through, t->h->n_through, path, UNPACK_NAME_MAX + 1);
+        for (const char *p = path; r == 0 && (p = strchr(p, '/')); p++)
+                if (++depth >= UNPACK_DEPTH_MAX)
+                        r = -ENAMETOOLONG;
+        return r < 0 ? refuse(t, ENAMETOOLONG, "a name that leads too deep", given) : 0;
+}
+
 /* To a file or link that the archive made before. */
 static int make_hardlink(struct tree *t, const char *given, const char *name, const char *path) {
         char target[UNPACK_NAME_MAX + 1], dir[UNPACK_NAME_MAX + 1];
         struct stat st;
         bool hidden;
-        int r = unpack_name(given, target, t->e);
+        int r = place_of(t, given, target);
 
         if (r < 0)
                 return r;
@@ -389,7 +403,7 @@ static int make_entry(struct tree *t, struct archive *a, struct archive_entry *e
 
         if (!given || !given[0])
                 return refuse(t, EINVAL, "an entry without a name", "");
-        if ((r = unpack_name(given, path, t->e)) < 0)
+        if ((r = place_of(t, given, path)) < 0)
                 return r;
         if (++t->counts->entries > t->h->max_entries) {
                 error_set(t->e, EFBIG, "the archive has more than %llu entries", (unsigned long long)t->h->max_entries);
