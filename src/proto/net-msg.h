@@ -11,6 +11,7 @@
 enum {
         NET_HOST_MAX = 254,  /* a name of 253 bytes, or an address, and NUL */
         NET_TEXT_MAX = 256,  /* and NUL within */
+        NET_WHY_MAX = 512,
         NET_BROKERS_MAX = 8, /* upstream identities of one sandbox; 0: none, no credential */
 };
 
@@ -41,8 +42,8 @@ enum net_what {
 };
 
 enum net_report_type {
-        NET_DENIED = 1,  /* what, host, address, port, reason, rule, quiet; text */
-        NET_UPSTREAM,    /* an allowed connection could not be made: host, port; text says why */
+        NET_DENIED = 1,  /* what, host, address, port, reason, rule, quiet, why, fix; text */
+        NET_UPSTREAM,    /* an allowed connection could not be made: host, port, why */
         NET_SPENT,       /* a budget is used up: host, port, rule; text says which */
         NET_ENDED,       /* a connection is over: host, port, rule, up, down */
         NET_BROKER_WANTED, /* gate: rule is the identity, below NET_BROKERS_MAX */
@@ -60,8 +61,9 @@ struct net_report {
         uint64_t up, down; /* bytes */
         uint8_t address[16]; /* zero: none */
         char host[NET_HOST_MAX];
-        char text[NET_TEXT_MAX];
-        char fix[NET_TEXT_MAX]; /* what would allow it; empty: nothing, or --allow HOST:PORT where no rule names these */
+        char text[NET_TEXT_MAX]; /* NET_HTTP: method and target; NET_SPENT: the budget */
+        char why[NET_WHY_MAX];   /* one line: the reason of a denial or a failure */
+        char fix[NET_WHY_MAX];   /* what would allow it; empty: nothing */
 };
 
 enum net_order_type {

@@ -11,6 +11,7 @@
 #include "model/table.h"
 #include "proto/net-msg.h"
 #include "svc/loop.h"
+#include "svc/net-report.h"
 #include "svc/tls.h"
 
 #define BROKER_CONNECTIONS_MAX 4096u
@@ -96,8 +97,6 @@ struct broker {
 extern struct broker broker;
 
 void broker_report(struct broker *b, struct net_report *r);
-/* A report of this place. */
-void broker_describe(const struct request *r, const struct verdict *v, struct net_report *report);
 /* True while bytes may be carried; asks for the lease in time. */
 bool broker_may_forward(struct broker *b);
 /* What a job says, read like what anybody says. */

@@ -1,4 +1,5 @@
 /* L4 connections of a broker: decided on, dialled, and carried unread by relay.c. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -8,10 +9,12 @@
 
 void connection_end(struct connection *c, bool reset) {
         struct broker *b = &broker;
-        struct net_report r = {.type = NET_ENDED, .what = NET_TCP, .up = c->up.bytes, .down = c->down.bytes};
+        struct net_report r = {.type = NET_ENDED, .what = NET_TCP};
 
         if (c->made) {
-                broker_describe(&c->request, &c->verdict, &r);
+                net_report_place(&r, &c->request, &c->verdict);
+                r.up = c->up.bytes;
+                r.down = c->down.bytes;
                 broker_report(b, &r);
         }
         dial_cancel(&c->dial);
@@ -31,11 +34,19 @@ void connection_end(struct connection *c, bool reset) {
         free(c);
 }
 
-static void refuse(struct connection *c, enum net_report_type type, enum verdict_reason reason, const char *text) {
-        struct net_report r = {.type = type, .what = NET_TCP, .reason = reason};
+static void deny(struct connection *c) {
+        struct net_report r;
 
-        broker_describe(&c->request, &c->verdict, &r);
-        strncpy(r.text, text ? text : "", sizeof(r.text) - 1);
+        net_report_denial(&r, NET_TCP, &broker.table, &c->request, &c->verdict);
+        broker_report(&broker, &r);
+        connection_end(c, true);
+}
+
+static void refuse(struct connection *c, enum net_report_type type, const char *text) {
+        struct net_report r = {.type = type, .what = NET_TCP};
+
+        net_report_place(&r, &c->request, &c->verdict);
+        snprintf(type == NET_SPENT ? r.text : r.why, sizeof(r.text), "%s", text);
         broker_report(&broker, &r);
         connection_end(c, true);
 }
@@ -43,10 +54,12 @@ static void refuse(struct connection *c, enum net_report_type type, enum verdict
 static void dialled(void *owner, enum dial_result result, int fd, const char *why) {
         struct connection *c = (struct connection *)owner;
 
-        if (result == DIAL_FORBIDDEN)
-                refuse(c, NET_DENIED, VERDICT_ADDRESS, NULL);
-        else if (result == DIAL_FAILED)
-                refuse(c, NET_UPSTREAM, VERDICT_ALLOWED, why);
+        if (result == DIAL_FORBIDDEN) {
+                c->verdict.allowed = false;
+                c->verdict.reason = VERDICT_ADDRESS;
+                deny(c);
+        } else if (result == DIAL_FAILED)
+                refuse(c, NET_UPSTREAM, why);
         else if (loop_add(&broker.loop, &c->upstream, fd, 0, NULL) < 0) {
                 close(fd);
                 connection_end(c, true);
@@ -85,11 +98,11 @@ void connection_new(struct broker *b, const struct broker_job *job, int client) 
         }
         table_decide(&b->table, &c->request, &c->verdict);
         if (!c->verdict.allowed) {
-                refuse(c, NET_DENIED, c->verdict.reason, NULL);
+                deny(c);
                 return;
         }
         if (!account_begin(&c->verdict, &c->request, &spent)) {
-                refuse(c, NET_SPENT, VERDICT_ALLOWED, spent);
+                refuse(c, NET_SPENT, spent);
                 return;
         }
         (void)broker_may_forward(b); /* the lease comes while it is dialled */
@@ -107,6 +120,6 @@ void connections_decide_again(struct broker *b) {
                 next = c->next;
                 table_decide(&b->table, &c->request, &c->verdict);
                 if (!c->verdict.allowed)
-                        refuse(c, NET_DENIED, c->verdict.reason, NULL);
+                        deny(c);
         }
 }

@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "model/canonical.h"
 #include "model/denial.h"
+#include "model/why.h"
 #include "role/broker/broker.h"
 #include "svc/http-fields.h"
 #include "svc/http-relay.h"
@@ -25,16 +26,27 @@ struct exchange {
         struct canonical_buffer canonical;
         char target[3 * REQUEST_TARGET_MAX], authority[REQUEST_HOST_MAX + 9];
         uint64_t up, down;
+        char why[WHY_TEXT];
 };
 
 static struct exchange *exchange_of(struct http_relay *r) { return loop_container(r, struct exchange, relay); }
 
-static void report(struct exchange *x, enum net_report_type type, enum verdict_reason reason, const char *text) {
-        struct net_report r = {.type = type, .what = NET_HTTP, .reason = reason, .up = x->up, .down = x->down};
+/* type NET_DENIED: by the verdict; else text is the reason. */
+static void report(struct exchange *x, enum net_report_type type, const char *text) {
+        struct net_report r = {.type = type, .what = NET_HTTP};
         const struct request *q = x->request.host.n ? &x->request : &x->place;
 
-        broker_describe(q, &x->verdict, &r);
-        if (text)
+        if (type == NET_DENIED && text)
+                net_report_refusal(&r, NET_HTTP, q, text);
+        else if (type == NET_DENIED)
+                net_report_denial(&r, NET_HTTP, &broker.table, q, &x->verdict);
+        else
+                net_report_place(&r, q, &x->verdict);
+        r.up = x->up;
+        r.down = x->down;
+        if (type == NET_UPSTREAM)
+                snprintf(r.why, sizeof(r.why), "%s", text);
+        if (type == NET_SPENT)
                 snprintf(r.text, sizeof(r.text), "%s", text);
         else
                 snprintf(r.text, sizeof(r.text), "%.*s %.200s", (int)MIN(x->request.method.n, 32u), x->request.method.p ? x->request.method.p : "", x->target);
@@ -52,9 +64,11 @@ static void connected(void *owner, enum dial_result result, int fd, const char *
         struct http_relay *r = &x->relay;
 
         if (result != DIAL_CONNECTED) {
-                if (result == DIAL_FORBIDDEN)
-                        report(x, NET_DENIED, VERDICT_ADDRESS, "");
-                http_relay_unconnected(r, result == DIAL_FORBIDDEN ? denial_reason(VERDICT_ADDRESS) : why);
+                if (result == DIAL_FORBIDDEN) {
+                        x->verdict.reason = VERDICT_ADDRESS;
+                        why = why_reason(&broker.table, &x->request, &x->verdict, x->why);
+                }
+                http_relay_unconnected(r, why);
                 return;
         }
         struct tls *tls = x->tls ? tls_connect(broker.trust, fd, x->place_host, false) : NULL;
@@ -95,7 +109,7 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
         x->target[0] = 0;
         if (canonical_request(&parts, &x->canonical, &x->request, &why) < 0) {
                 /* The gate has let pass what it should not have: it is not to be trusted with another word. */
-                report(x, NET_DENIED, VERDICT_PROTOCOL, why);
+                report(x, NET_DENIED, why);
                 return HTTP_RELAY_CUT;
         }
         http_fields_measure(&r->request, &x->request);
@@ -106,12 +120,13 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
         x->target[n] = 0;
         table_decide(&broker.table, &x->request, &x->verdict);
         if (!x->verdict.allowed) {
-                report(x, NET_DENIED, x->verdict.reason, NULL);
-                answer(x, 403, denial_reason(x->verdict.reason), NULL, "");
+                char text[WHY_TEXT];
+                report(x, NET_DENIED, NULL);
+                answer(x, 403, why_reason(&broker.table, &x->request, &x->verdict, text), NULL, "");
                 return HTTP_RELAY_ANSWERED;
         }
         if (!account_begin(&x->verdict, &x->request, &spent)) {
-                report(x, NET_SPENT, VERDICT_ALLOWED, spent);
+                report(x, NET_SPENT, spent);
                 answer(x, 403, denial_spent(spent), NULL, "");
                 return HTTP_RELAY_ANSWERED;
         }
@@ -145,7 +160,7 @@ static bool moved(struct http_relay *r, bool up, size_t n) {
                 x->down += n;
         if (account_bytes(&x->verdict, up, n, &spent))
                 return true;
-        report(x, NET_SPENT, VERDICT_ALLOWED, spent);
+        report(x, NET_SPENT, spent);
         return false;
 }
 
@@ -153,15 +168,16 @@ static void refused(struct http_relay *r, enum http_refusal why) {
         struct exchange *x = exchange_of(r);
 
         if (why == HTTP_BODY_LARGE) {
-                report(x, NET_DENIED, VERDICT_BODY, NULL);
-                answer(x, 403, denial_reason(VERDICT_BODY), NULL, "");
+                report(x, NET_DENIED, http_refusal_text(why));
+                answer(x, 403, http_refusal_text(why), NULL, "");
         } /* else: nothing that the gate writes is refused here; it is a reset */
 }
 
 static void failed(struct http_relay *r, const char *text) {
         struct exchange *x = exchange_of(r);
 
-        report(x, NET_UPSTREAM, VERDICT_ALLOWED, text);
+        /* An address that no rule opens is a denial, and not a failure of the upstream's. */
+        report(x, x->verdict.reason == VERDICT_ADDRESS ? NET_DENIED : NET_UPSTREAM, x->verdict.reason == VERDICT_ADDRESS ? NULL : text);
         answer(x, 502, text, NULL, "");
 }
 
@@ -169,7 +185,7 @@ static void done(struct http_relay *r, bool cut) {
         struct exchange *x = exchange_of(r);
 
         x->up += x->request.target_bytes + x->request.header_bytes;
-        report(x, NET_ENDED, VERDICT_ALLOWED, NULL);
+        report(x, NET_ENDED, NULL);
 }
 
 static void ended(struct http_relay *r) {
@@ -232,11 +248,10 @@ void exchanges_decide_again(struct broker *b) {
                 if (x->relay.state != HTTP_RELAY_ACTIVE && x->relay.state != HTTP_RELAY_TUNNEL)
                         continue; /* its next request is decided on by itself */
                 table_decide(&b->table, &x->request, &v);
-                if (v.allowed) {
-                        x->verdict = v;
+                x->verdict = v;
+                if (v.allowed)
                         continue;
-                }
-                report(x, NET_DENIED, v.reason, NULL);
+                report(x, NET_DENIED, NULL);
                 http_relay_cut(&x->relay);
         }
 }

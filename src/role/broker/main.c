@@ -28,15 +28,6 @@ void broker_close_on_end(int fd) {
         (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
 }
 
-void broker_describe(const struct request *q, const struct verdict *v, struct net_report *r) {
-        r->port = q->port;
-        r->rule = v->rule;
-        r->quiet = v->quiet;
-        if (q->is_address)
-                memcpy(r->address, q->address.byte, sizeof(r->address));
-        memcpy(r->host, q->host.p, MIN(q->host.n, sizeof(r->host) - 1));
-}
-
 int broker_read_place(const struct broker_job *job, struct request *r, char host[REQUEST_HOST_MAX + 1]) {
         if (job->port == 0 || job->port > UINT16_MAX || !memchr(job->host, 0, sizeof(job->host)))
                 return -EBADMSG;

@@ -81,7 +81,7 @@ static int pull(struct connection *c, struct flow *f) {
         }
         if (!account_bytes(&c->verdict, f == &c->up, (size_t)n, &spent)) {
                 struct net_report r = {.type = NET_SPENT, .what = NET_TCP};
-                broker_describe(&c->request, &c->verdict, &r);
+                net_report_place(&r, &c->request, &c->verdict);
                 snprintf(r.text, sizeof(r.text), "%s", spent);
                 broker_report(&broker, &r);
                 return -1;

@@ -53,7 +53,7 @@ static void describe(const struct net_report *r, char *dst, size_t size) {
 }
 
 void net_log_report(struct net_log *l, const struct net_report *r) {
-        char target[4 * NET_HOST_MAX + 16], text[4 * NET_TEXT_MAX], fix[4 * NET_TEXT_MAX], line[8192];
+        char target[4 * NET_HOST_MAX + 16], text[4 * NET_TEXT_MAX], why[4 * NET_WHY_MAX], fix[4 * NET_WHY_MAX], line[12288];
 
         if (r->type == NET_ENDED) {
                 l->connections++;
@@ -75,23 +75,15 @@ void net_log_report(struct net_log *l, const struct net_report *r) {
                 return;
         describe(r, target, sizeof(target));
         str_visible(text, sizeof(text), r->text);
-        if (r->type == NET_UPSTREAM) {
-                snprintf(line, sizeof(line), "%s could not be reached: %s", target, text);
-                say(l, line);
-                return;
-        }
-        if (r->type == NET_SPENT)
-                snprintf(line, sizeof(line), "refused: %s (%s)", target, denial_spent(r->text));
-        else if (r->what == NET_HTTP && r->reason != VERDICT_PROTOCOL)
-                snprintf(line, sizeof(line), "refused: %s: %s (%s)", target, text, denial_reason((enum verdict_reason)r->reason));
-        else
-                snprintf(line, sizeof(line), "refused: %s%s (%s)", r->what == NET_UDP ? "UDP to " : r->what == NET_DNS ? "the name " : "", target,
-                         text[0] ? text : r->what == NET_UDP ? "only DNS and TCP are carried" : denial_reason((enum verdict_reason)r->reason));
-        size_t n = strlen(line);
-        bool by_flag = (r->reason == VERDICT_HOST || r->reason == VERDICT_PORT || r->reason == VERDICT_RELAY) && r->what != NET_UDP;
+        str_visible(why, sizeof(why), r->why);
         str_visible(fix, sizeof(fix), r->fix);
-        if (fix[0] || by_flag)
-                snprintf(line + n, sizeof(line) - n, "; to allow it: %s%s", fix[0] ? fix : "--allow ", fix[0] ? "" : target);
+        if (r->type == NET_UPSTREAM)
+                snprintf(line, sizeof(line), "%s could not be reached: %s", target, why);
+        else if (r->type == NET_SPENT)
+                snprintf(line, sizeof(line), "refused: %s (%s)", target, denial_spent(r->text));
+        else
+                snprintf(line, sizeof(line), "refused: %s%s%s%s (%s)%s%s", r->what == NET_UDP ? "UDP to " : r->what == NET_DNS ? "the name " : "",
+                         target, text[0] ? ": " : "", text, why, fix[0] ? "; to allow it: " : "", fix);
         say(l, line);
 }
 

@@ -117,7 +117,12 @@ int prepare_network(const struct policy *policy, struct plan *plan, struct error
 
         if (n->n_rules == 0)
                 return 0;
-        if ((r = table_compile(n, &p->table, &p->table_size, e)) < 0)
+        /* What is refused inside names the rule, and not where on the host the file lies. */
+        struct network shown = *n;
+        const char *slash = n->source ? strrchr(n->source, '/') : NULL;
+        if (slash)
+                shown.source += slash + 1 - n->source;
+        if ((r = table_compile(&shown, &p->table, &p->table_size, e)) < 0)
                 return r;
         while (pool < ELEMENTSOF(pools) && overlaps(n, pools[pool]))
                 pool++;

@@ -26,28 +26,20 @@ static void end_client(struct gate *g, struct client *c, bool reset) {
         free(c);
 }
 
-static void describe(const struct client *c, struct net_report *report) {
-        report->port = c->request.port;
-        if (c->request.is_address)
-                memcpy(report->address, c->request.address.byte, sizeof(report->address));
-        memcpy(report->host, c->request.host.p, MIN(c->request.host.n, sizeof(report->host) - 1));
-}
+static void refuse(struct gate *g, struct client *c, const char *text) {
+        struct net_report report;
 
-static void refuse(struct gate *g, struct client *c, enum net_what what, enum verdict_reason reason, const char *text) {
-        struct net_report report = {.type = NET_DENIED, .what = what, .reason = reason, .rule = TABLE_NONE};
-
-        describe(c, &report);
-        strncpy(report.text, text ? text : "", sizeof(report.text) - 1);
+        net_report_refusal(&report, NET_TLS, &c->request, text);
         gate_report(g, &report);
         end_client(g, c, true);
 }
 
 static void decide(struct gate *g, struct client *c, struct verdict *ret) {
+        struct net_report report;
+
         table_decide(&g->table, &c->request, ret);
         if (!ret->allowed) {
-                struct net_report report = {.type = NET_DENIED, .what = NET_TCP, .reason = ret->reason, .rule = ret->rule,
-                                            .quiet = ret->quiet};
-                describe(c, &report);
+                net_report_denial(&report, NET_TCP, &g->table, &c->request, ret);
                 gate_report(g, &report);
                 end_client(g, c, true);
         }
@@ -119,7 +111,7 @@ static void look_at_hello(struct gate *g, struct client *c) {
                 /* The next event is for more than what was seen. */
                 int more = (int)n + 1;
                 if ((size_t)n >= sizeof(buf) || setsockopt(c->w.fd, SOL_SOCKET, SO_RCVLOWAT, &more, sizeof(more)) < 0)
-                        refuse(g, c, NET_TLS, VERDICT_PROTOCOL, "the ClientHello is too long");
+                        refuse(g, c, "the ClientHello is too long");
                 return;
         }
         case CLIENT_HELLO_DONE:
@@ -129,23 +121,23 @@ static void look_at_hello(struct gate *g, struct client *c) {
                         read_requests(g, c, false);
                         return;
                 }
-                refuse(g, c, NET_TLS, VERDICT_PROTOCOL, "this is not TLS");
+                refuse(g, c, "this is not TLS");
                 return;
         case CLIENT_HELLO_MALFORMED:
         default:
-                refuse(g, c, NET_TLS, VERDICT_PROTOCOL, c->hello.why);
+                refuse(g, c, c->hello.why ? c->hello.why : "the ClientHello cannot be read");
                 return;
         }
         if (hello.n_sni == 0) {
                 if (!c->request.is_address) {
-                        refuse(g, c, NET_TLS, VERDICT_PROTOCOL, "the ClientHello names no host");
+                        refuse(g, c, "the ClientHello names no host");
                         return;
                 }
         } else if (canonical_host(hello.sni, hello.n_sni, name, &named, &why) < 0) {
-                refuse(g, c, NET_TLS, VERDICT_PROTOCOL, why);
+                refuse(g, c, why);
                 return;
         } else if (!c->request.is_address && (named.host.n != c->request.host.n || memcmp(named.host.p, c->request.host.p, named.host.n) != 0)) {
-                refuse(g, c, NET_TLS, VERDICT_PROTOCOL, "the ClientHello names another host than the one that was looked up");
+                refuse(g, c, "the ClientHello names another host than the one that was looked up");
                 return;
         }
         int one = 1;
@@ -263,6 +255,6 @@ void clients_tick(struct gate *g) {
                 if (c->waits)
                         end_client(g, c, true);
                 else
-                        refuse(g, c, NET_TLS, VERDICT_PROTOCOL, "no ClientHello came");
+                        refuse(g, c, "no ClientHello came");
         }
 }

@@ -28,12 +28,15 @@ static bool ends_in(struct request_text s, const char *end) {
 }
 
 static void deny(struct gate *g, const struct dns_question *q, const struct request *r, enum verdict_reason reason) {
-        struct net_report report = {.type = NET_DENIED, .what = NET_DNS, .reason = reason, .rule = TABLE_NONE};
+        const struct verdict v = {.reason = reason, .rule = TABLE_NONE};
+        struct net_report report;
 
         /* Reverse look-ups are made by many programs of their own accord, and lead nowhere. */
         if ((q->type != DNS_TYPE_A && q->type != DNS_TYPE_AAAA) || ends_in(r->host, ".arpa"))
                 return;
-        memcpy(report.host, r->host.p, MIN(r->host.n, sizeof(report.host) - 1));
+        struct request asked = *r;
+        asked.port = 443; /* what it is most likely meant for */
+        net_report_denial(&report, NET_DNS, &g->table, &asked, &v);
         gate_report(g, &report);
 }
 
@@ -42,7 +45,8 @@ static void answer_name(struct gate *g, const struct dns_question *q, struct dns
         char buf[REQUEST_HOST_MAX + 1];
 
         a->ttl = TTL;
-        a->rcode = DNS_NXDOMAIN;
+        /* The root exists: a resolver that hears otherwise takes every name for absent (RFC 8020). */
+        a->rcode = q->n_wire <= 1 ? DNS_NOERROR : DNS_NXDOMAIN;
         if (!q->is_hostname || canonical_host(q->name, q->n_name, buf, &r, NULL) < 0 || r.is_address)
                 return;
         bool localhost = (r.host.n == 9 && memcmp(r.host.p, "localhost", 9) == 0) || ends_in(r.host, ".localhost");

@@ -12,6 +12,7 @@
 #include "proto/client-hello.h"
 #include "proto/net-msg.h"
 #include "svc/loop.h"
+#include "svc/net-report.h"
 #include "svc/tls.h"
 
 #define GATE_CLIENTS_MAX 4096u     /* connections that are being looked at, or wait for a broker */

@@ -9,22 +9,38 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "model/address.h"
+#include "model/canonical.h"
 #include "role/gate/gate.h"
 
 static void deny(struct gate *g, uint8_t protocol, const uint8_t address[16], uint16_t port) {
-        struct net_report report = {.type = NET_DENIED, .what = protocol == IPPROTO_TCP ? NET_TCP : NET_UDP, .port = port,
-                                    .reason = protocol == IPPROTO_TCP ? VERDICT_HOST : VERDICT_PROTOCOL, .rule = TABLE_NONE};
+        struct verdict v = {.reason = VERDICT_HOST, .rule = TABLE_NONE};
+        struct net_report report;
+        struct request q = {.layer = REQUEST_L4};
+        char text[ADDRESS_TEXT_MAX], buf[REQUEST_HOST_MAX + 1];
         bool pool = false;
         const char *name = net_is_mapped(address) ? names_find(&g->names, address + 12, &pool) : NULL;
 
-        if (name) {
-                strncpy(report.host, name, sizeof(report.host) - 1);
-                if (protocol == IPPROTO_TCP)
-                        report.reason = VERDICT_PORT;
-        } else if (pool)
-                return; /* an address that stands for nothing */
-        else
-                memcpy(report.address, address, sizeof(report.address));
+        if (name)
+                q.host = (struct request_text){name, strlen(name)};
+        else {
+                if (pool) /* an address that stands for nothing */
+                        return;
+                struct request_address a;
+                memcpy(a.byte, address, sizeof(a.byte));
+                address_format(&a, text);
+                if (canonical_host(text, strlen(text), buf, &q, NULL) < 0)
+                        return;
+        }
+        q.port = port;
+        if (protocol != IPPROTO_TCP)
+                net_report_refusal(&report, NET_UDP, &q, "only DNS and TCP are carried");
+        else {
+                table_decide(&g->table, &q, &v);
+                if (v.allowed) /* by now, or it was refused for its packet */
+                        return;
+                net_report_denial(&report, NET_TCP, &g->table, &q, &v);
+        }
         gate_report(g, &report);
 }
 

@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "model/canonical.h"
 #include "model/denial.h"
+#include "model/why.h"
 #include "role/gate/gate.h"
 #include "svc/http-fields.h"
 #include "svc/http-relay.h"
@@ -26,15 +27,11 @@ struct web {
 
 static struct web *web_of(struct http_relay *r) { return loop_container(r, struct web, relay); }
 
-static void report(struct web *x, enum net_what what, enum verdict_reason reason, uint32_t rule, bool quiet, const char *text,
-                   const char *fix) {
-        struct net_report r = {.type = NET_DENIED, .what = what, .reason = reason, .rule = rule, .quiet = quiet, .port = x->place.port};
+static void report(struct web *x, enum net_what what, const char *why, const char *line) {
+        struct net_report r;
 
-        if (x->place.is_address)
-                memcpy(r.address, x->place.address.byte, sizeof(r.address));
-        memcpy(r.host, x->place_host, MIN(strlen(x->place_host), sizeof(r.host) - 1));
-        snprintf(r.text, sizeof(r.text), "%s", text);
-        snprintf(r.fix, sizeof(r.fix), "%.250s", fix);
+        net_report_refusal(&r, what, &x->place, why);
+        snprintf(r.text, sizeof(r.text), "%s", line);
         gate_report(&gate, &r);
 }
 
@@ -90,7 +87,7 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
                 .target = {http_span_text(&r->request, r->request.target).p, r->request.target.n},
                 .host = {r->request.has_host ? http_span_text(&r->request, r->request.host).p : NULL, r->request.host.n},
         };
-        char line[NET_TEXT_MAX], rule[256], fix[DENIAL_FIX_MAX];
+        char line[NET_TEXT_MAX];
         struct verdict v;
         const char *why = NULL;
 
@@ -98,17 +95,19 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
         request_line(x, &r->request, line, sizeof(line));
         int k = canonical_request(&parts, &x->canonical, &x->request, &why);
         if (k < 0) {
-                report(x, NET_HTTP, VERDICT_PROTOCOL, TABLE_NONE, false, why, "");
+                report(x, NET_HTTP, why, line);
                 answer(x, k == -EXDEV ? 421 : k == -E2BIG ? 414 : 400, NULL, why, "");
                 return HTTP_RELAY_ANSWERED;
         }
         http_fields_measure(&r->request, &x->request);
         table_decide(&gate.table, &x->request, &v);
         if (!v.allowed) {
-                denial_rule(rule, sizeof(rule), &gate.table, v.rule);
-                denial_fix(fix, sizeof(fix), &x->request, &v);
-                report(x, NET_HTTP, v.reason, v.rule, v.quiet, line, fix);
-                answer(x, 403, v.reason == VERDICT_DENIED ? rule : NULL, denial_reason(v.reason), fix);
+                char rule[WHY_TEXT];
+                struct net_report denial;
+                net_report_denial(&denial, NET_HTTP, &gate.table, &x->request, &v);
+                snprintf(denial.text, sizeof(denial.text), "%s", line);
+                gate_report(&gate, &denial);
+                answer(x, 403, v.reason == VERDICT_DENIED ? why_place(&gate.table, v.rule, rule) : NULL, denial.why, denial.fix);
                 return HTTP_RELAY_ANSWERED;
         }
         ssize_t n = canonical_write_target(&x->request, x->target, sizeof(x->target)),
@@ -135,10 +134,10 @@ static void refused(struct http_relay *r, enum http_refusal why) {
         const char *text = why == HTTP_OK && r->why ? r->why : http_refusal_text(why);
 
         if (r->client.s.shaking) {
-                report(x, NET_TLS, VERDICT_PROTOCOL, TABLE_NONE, false, text, "");
+                report(x, NET_TLS, text, "");
                 return;
         }
-        report(x, NET_HTTP, why == HTTP_BODY_LARGE ? VERDICT_BODY : VERDICT_PROTOCOL, TABLE_NONE, false, text, "");
+        report(x, NET_HTTP, text, "");
         answer(x, why == HTTP_OK ? 408 : why == HTTP_BODY_LARGE ? 403 : http_refusal_status(why), NULL, text, "");
 }
 

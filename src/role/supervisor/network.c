@@ -216,6 +216,7 @@ static void on_report(struct supervisor *x, struct net_report *report, int from)
 
         report->host[sizeof(report->host) - 1] = 0;
         report->text[sizeof(report->text) - 1] = 0;
+        report->why[sizeof(report->why) - 1] = 0;
         report->fix[sizeof(report->fix) - 1] = 0;
         switch (report->type) {
         case NET_BROKER_WANTED:
