@@ -150,6 +150,29 @@ static inline void fixture_request(struct random *r, struct request *q) {
         q->body_bytes = !q->has_body ? 0 : draw(r, 4) ? draw(r, 300) : UINT64_MAX;
 }
 
+/* "METHOD URL" or "HOST:PORT". */
+static inline struct verdict fixture_ask(const struct table *t, const char *what) {
+        char buf[REQUEST_HOST_MAX + 1 + REQUEST_TARGET_MAX];
+        struct request r = {};
+        struct verdict v;
+        const char *why = "", *space = strchr(what, ' ');
+
+        if (!space) {
+                if (canonical_authority(what, strlen(what), 0, buf, &r, &why) < 0)
+                        abort();
+                r.layer = REQUEST_L4;
+        } else {
+                int x = canonical_url(space + 1, strlen(space + 1), buf, sizeof(buf), &r, &why);
+                if (x < 0) {
+                        printf("# %s: %s\n", what, why);
+                        abort();
+                }
+                r.method = (struct request_text){what, (size_t)(space - what)};
+        }
+        table_decide(t, &r, &v);
+        return v;
+}
+
 /* The plain decision. */
 
 /* A pattern by characters; recursive and slow. */
