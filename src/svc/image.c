@@ -17,17 +17,23 @@ int image_name(const char *given, char **ret, struct error *e) {
 
         if (image_name_check(given, &why) < 0) {
                 error_set(e, EINVAL, "this cannot be the name of an image: %s", given);
-                return error_fix(e, "%s", why);
+                error_fix(e, "%s", why);
+                return -EINVAL;
         }
         digest = image_name_digest(given);
-        _cleanup_free_ char *name = digest ? str_printf("%.*s@sha256:%s", (int)image_name_repository(given), given, digest) :
-                                    tag    ? strdup(given) :
-                                             str_printf("%s:latest", given);
-        if (!name)
-                return error_set(e, ENOMEM, "out of memory");
-        if (strlen(name) > IMAGE_FILE_MAX)
-                return error_set(e, ENAMETOOLONG, "the name of the image, with its tag or digest, is longer than %d bytes", IMAGE_FILE_MAX);
-        *ret = TAKE_PTR(name);
+        char *name = digest ? str_printf("%.*s@sha256:%s", (int)image_name_repository(given), given, digest) :
+                     tag    ? strdup(given) :
+                              str_printf("%s:latest", given);
+        if (!name) {
+                error_set(e, ENOMEM, "out of memory");
+                return -ENOMEM;
+        }
+        if (strlen(name) > IMAGE_FILE_MAX) {
+                free(name);
+                error_set(e, ENAMETOOLONG, "the name of the image, with its tag or digest, is longer than %d bytes", IMAGE_FILE_MAX);
+                return -ENAMETOOLONG;
+        }
+        *ret = name;
         return 0;
 }
 
@@ -64,7 +70,7 @@ static bool is_key(const char *s) {
 }
 
 static bool has_digest(const struct image *i, const char *hex) {
-        const char *manifest = str_after(i->manifest, "sha256:"), *index = str_after(i->index, "sha256:");
+        const char *manifest = i->manifest ? str_after(i->manifest, "sha256:") : NULL, *index = i->index ? str_after(i->index, "sha256:") : NULL;
         return (manifest && streq(manifest, hex)) || (index && streq(index, hex));
 }
 
