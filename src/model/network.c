@@ -234,7 +234,7 @@ static char *pattern_clean(const char *s, bool path, const char **ret_why) {
                         c = (char)(high << 4 | low);
                         s += 2;
                         if (path && (c == '/' || c == '\\')) {
-                                *ret_why = "a request with an encoded slash or backslash is never let through";
+                                *ret_why = "it has an encoded slash or backslash, and what is held against it has none: write a slash";
                                 return NULL;
                         }
                         if (c == '*' || c == '%') {

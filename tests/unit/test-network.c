@@ -419,28 +419,54 @@ TEST(presets) {
                         check(!strlist_has(m, "PUT") && !strlist_has(m, "DELETE") && !strlist_has(m, "PATCH") && !strlist_has(m, "*"));
                 }
         }
-        struct table t = compiled("network: [{use: npm-install}, {use: git-fetch, repo: acme/tool}, {use: pip-install}, {use: go-modules}, {use: cargo}, {use: apt}]\n");
-        check(fixture_ask(&t, "GET https://registry.npmjs.org/left-pad").allowed);
-        check(fixture_ask(&t, "GET https://registry.npmjs.org/left-pad/-/left-pad-1.3.0.tgz").allowed);
-        check(fixture_ask(&t, "GET https://registry.npmjs.org/@types/node/-/node-1.0.0.tgz").allowed);
-        check(!fixture_ask(&t, "PUT https://registry.npmjs.org/left-pad").allowed);
-        check(!fixture_ask(&t, "POST https://registry.npmjs.org/-/npm/v1/security/advisories/bulk").allowed);
-        check(!fixture_ask(&t, "GET https://registry.npmjs.org/-/v1/search?text=secret").allowed);
-        check(fixture_ask(&t, "GET https://github.com/acme/tool/info/refs?service=git-upload-pack").allowed);
-        check(fixture_ask(&t, "GET https://github.com/acme/tool.git/info/refs?service=git-upload-pack").allowed);
-        check(fixture_ask(&t, "POST https://github.com/acme/tool.git/git-upload-pack").allowed);
-        check(!fixture_ask(&t, "GET https://github.com/acme/tool.git/info/refs?service=git-receive-pack").allowed);
-        check(!fixture_ask(&t, "GET https://github.com/acme/tool.git/info/refs?service=git-upload-pack&service=git-receive-pack").allowed);
-        check(!fixture_ask(&t, "POST https://github.com/acme/tool.git/git-receive-pack").allowed);
-        check(!fixture_ask(&t, "GET https://github.com/acme/other.git/info/refs?service=git-upload-pack").allowed);
-        check(!fixture_ask(&t, "GET https://github.com/Acme/tool.git/info/refs?service=git-upload-pack").allowed);
-        check(fixture_ask(&t, "GET https://pypi.org/simple/requests/").allowed && fixture_ask(&t, "GET https://files.pythonhosted.org/packages/a/b/c.whl").allowed);
-        check(!fixture_ask(&t, "POST https://upload.pypi.org/legacy/").allowed && !fixture_ask(&t, "POST https://pypi.org/simple/x/").allowed);
-        check(fixture_ask(&t, "GET https://proxy.golang.org/github.com/a/b/@v/list").allowed && fixture_ask(&t, "GET https://proxy.golang.org/golang.org/x/net/@v/v0.1.0.zip").allowed);
-        check(!fixture_ask(&t, "GET https://proxy.golang.org/evil.test/data/@v/list").allowed && !fixture_ask(&t, "GET https://sum.golang.org/lookup/evil.test/data@v1.0.0").allowed);
-        check(fixture_ask(&t, "GET https://sum.golang.org/lookup/github.com/a/b@v1.0.0").allowed);
-        check(fixture_ask(&t, "GET https://index.crates.io/se/rd/serde").allowed && !fixture_ask(&t, "PUT https://crates.io/api/v1/crates/new").allowed);
-        check(fixture_ask(&t, "GET http://deb.debian.org/debian/dists/bookworm/InRelease").allowed && !fixture_ask(&t, "GET http://deb.debian.org/x").allowed);
+        static const struct { const char *use, *method, *path; size_t rule; bool passes; } cases[] = {
+                {"npm-install", "GET", "/left-pad", 0, true},
+                {"npm-install", "GET", "/left-pad/-/left-pad-1.3.0.tgz", 0, true},
+                {"npm-install", "GET", "/@types%2fnode", 0, true},
+                {"npm-install", "GET", "/@types/node/-/node-1.0.0.tgz", 0, true},
+                {"npm-install", "PUT", "/left-pad", 0, false},
+                {"npm-install", "POST", "/-/npm/v1/security/advisories/bulk", 0, false},
+                {"npm-install", "GET", "/-/v1/search?text=secret", 0, false},
+                {"npm-install", "GET", "/-/v1/search", 0, false},
+                {"git-fetch, repo: acme/tool", "GET", "/acme/tool/info/refs?service=git-upload-pack", 0, true},
+                {"git-fetch, repo: acme/tool", "GET", "/acme/tool.git/info/refs?service=git-upload-pack", 0, true},
+                {"git-fetch, repo: acme/tool", "POST", "/acme/tool.git/git-upload-pack", 0, true},
+                {"git-fetch, repo: acme/tool", "GET", "/acme/tool.git/info/refs?service=git-receive-pack", 0, false},
+                {"git-fetch, repo: acme/tool", "GET", "/acme/tool.git/info/refs?service=git-upload-pack&service=git-receive-pack", 0, false},
+                {"git-fetch, repo: acme/tool", "POST", "/acme/tool.git/git-receive-pack", 0, false},
+                {"git-fetch, repo: acme/tool", "GET", "/acme/other.git/info/refs?service=git-upload-pack", 0, false},
+                {"git-fetch, repo: acme/tool", "GET", "/Acme/tool.git/info/refs?service=git-upload-pack", 0, false},
+                {"github-read, repo: acme/tool", "GET", "/repos/acme/tool/issues?page=2", 0, true},
+                {"github-read, repo: acme/tool", "POST", "/repos/acme/tool/issues", 0, false},
+                {"github-read, repo: acme/tool", "GET", "/repos/acme/other/issues", 0, false},
+                {"github-read, repo: acme/tool", "GET", "/search/code?q=secret", 0, false},
+                {"pip-install", "GET", "/simple/requests/", 0, true},
+                {"pip-install", "POST", "/simple/requests/", 0, false},
+                {"pip-install", "GET", "/packages/a/b/c.whl", 1, true},
+                {"pip-install", "POST", "/legacy/", 1, false},
+                {"go-modules", "GET", "/github.com/a/b/@v/list", 0, true},
+                {"go-modules", "GET", "/golang.org/x/net/@v/v0.1.0.zip", 0, true},
+                {"go-modules", "GET", "/evil.test/data/@v/list", 0, false},
+                {"go-modules", "GET", "/lookup/github.com/a/b@v1.0.0", 1, true},
+                {"go-modules", "GET", "/lookup/evil.test/data@v1.0.0", 1, false},
+                {"cargo", "GET", "/se/rd/serde", 0, true},
+                {"cargo", "PUT", "/api/v1/crates/new", 2, false},
+                {"cargo", "GET", "/api/v1/crates/serde/1.0.0/download", 2, true},
+                {"cargo", "GET", "/api/v1/crates?q=secret", 2, false},
+                {"apt", "GET", "/debian/dists/bookworm/InRelease", 0, true},
+                {"apt", "GET", "/x", 0, false},
+        };
+        struct table t;
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                _cleanup_free_ char *rules = str_printf("network: [{use: %s}]\n", cases[i].use);
+                t = compiled(rules);
+                const struct network_rule *u = &policy->network.rules[cases[i].rule];
+                _cleanup_free_ char *what = str_printf("%s %s://%s%s", cases[i].method, u->protocols & NETWORK_HTTP ? "http" : "https",
+                                                       u->host, cases[i].path);
+                if (fixture_ask(&t, what).allowed != cases[i].passes)
+                        printf("# %s: %s\n", cases[i].use, what);
+                check(fixture_ask(&t, what).allowed == cases[i].passes);
+        }
         t = compiled("network: [{use: anthropic, secret: k}, {use: openai}, {use: google-gemini}]\n");
         check(fixture_ask(&t, "POST https://api.anthropic.com/v1/messages?beta=true").secret != TABLE_NONE);
         check(!fixture_ask(&t, "POST https://api.anthropic.com/v1/files").allowed && !fixture_ask(&t, "POST https://api.openai.com/v1/files").allowed);

@@ -56,7 +56,7 @@ static struct asked ask(const char *rules, const char *allow, const char *method
         } while (0)
 
 #define RULES "network:\n- {host: a.test, methods: [GET], paths: [/a/**], query: {k: v*}, headers: {count: 2}}\n"            \
-              "- {deny: true, host: a.test, paths: [/a/no]}\n- {use: npm-install}\n- {host: 10.0.0.0/8, port: 22}\n"       \
+              "- {deny: true, host: a.test, paths: [/a/no]}\n- {use: anthropic}\n- {host: 10.0.0.0/8, port: 22}\n"       \
               "- {host: 0.0.0.0/0, port: 25}\n- {host: '**.b.test', shapes: [traversal], query: ['*']}\n"
 
 TEST(words) {
@@ -78,7 +78,7 @@ TEST(words) {
         said(RULES, NULL, NULL, "169.254.169.254:25", "169.254.169.254 is not a public address, and the rule at p.yaml:7 does not mean it by itself",
              "--allow 169.254.169.254:25", "p.yaml:7");
         said(RULES, NULL, NULL, "[2606:4700::1]:22", "no rule names 2606:4700::1", "--allow [2606:4700::1]:22", "");
-        said(RULES, NULL, "GET", "https://registry.npmjs.org/x", "the rule at p.yaml:5 (npm-install) allows it", "", "p.yaml:5 (npm-install)");
+        said(RULES, NULL, "GET", "https://api.anthropic.com/v1/models", "the rule at p.yaml:5 (anthropic) allows it", "", "p.yaml:5 (anthropic)");
         said(RULES, NULL, "GET", "https://x.b.test/?q=../x", "path or query look like traversal, which the rule at p.yaml:8 refuses",
              "take traversal out of shapes of the rule at p.yaml:8", "p.yaml:8");
         said(RULES, "d.test", NULL, "d.test:443", "--allow d.test allows it; TLS whose server name is d.test passes, and is not read", "", "--allow d.test");
