@@ -27,7 +27,7 @@ int file_replace(int dirfd, const char *name, const void *data, size_t n, mode_t
 /* Makes the directory and its parents; what exists is left as it is. */
 int mkdir_parents(const char *path, mode_t mode) _must_check_;
 
-#define FD_PASS_MAX 16u
+#define FD_PASS_MAX 32u
 /* Sends one message with file descriptors, which stay the caller's. flags as for sendmsg(2); MSG_NOSIGNAL is added. */
 int fd_send(int sock, const void *data, size_t size, const int *fds, size_t n, int flags) _must_check_;
 /* Receives one message of at most size bytes and at most FD_PASS_MAX descriptors, close-on-exec, now the caller's: fds has

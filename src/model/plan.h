@@ -92,6 +92,7 @@ struct plan_limits {
         uint64_t scratch_bytes, scratch_inodes; /* of the writable tmpfs */
 };
 
+#define PUBLISH_MAX 16u
 /* What the launcher makes of the network namespace, and gate and brokers decide by. */
 struct plan_network {
         bool on;                   /* there is a gate; else lo and nothing more */
@@ -102,6 +103,11 @@ struct plan_network {
         size_t n_ports;
         struct net_target *targets; /* that rules name by address */
         size_t n_targets;
+        struct plan_publish {
+                uint8_t address[16];       /* of the host, IPv4 mapped */
+                uint16_t port, inside;     /* there, and on the sandbox's loopback */
+        } published[PUBLISH_MAX];
+        size_t n_published;
         void *table;               /* the compiled policy (table.h) */
         size_t table_size;
         struct strlist rules;      /* one line each, for people */

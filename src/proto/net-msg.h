@@ -12,6 +12,7 @@ enum {
         NET_HOST_MAX = 254,  /* a name of 253 bytes, or an address, and NUL */
         NET_TEXT_MAX = 256,  /* and NUL within */
         NET_WHY_MAX = 512,
+        NET_PUBLISHED_MAX = 16,
         NET_BROKERS_MAX = 8, /* upstream identities of one sandbox; 0: none, no credential */
 };
 
@@ -22,6 +23,7 @@ enum {
         GATE_FD_CA,          /* the sandbox's CA, key and certificate, sealed; empty where nothing within TLS is read */
         GATE_FD_SOCKETS,     /* NETNS_N of them, in the order of enum netns_fd */
         GATE_FD_N = GATE_FD_SOCKETS + NETNS_N,
+        GATE_FD_PUBLISHED = GATE_FD_N, /* listeners of the host: as many as NET_CONFIG says */
 
         BROKER_FD_CONTROL = 3,
         BROKER_FD_TABLE,
@@ -67,7 +69,7 @@ struct net_report {
 };
 
 enum net_order_type {
-        NET_CONFIG = 1, /* to a gate, first: pool, own */
+        NET_CONFIG = 1, /* to a gate, first: pool, own, published */
         NET_BROKER,     /* to a gate: n is the identity; ancillary: the socket to it */
         NET_LEASE,      /* to a broker: forwards until n (ms, CLOCK_MONOTONIC) */
         NET_POLICY,     /* to both: ancillary: the new compiled policy, sealed; to a broker also memory for its budgets */
@@ -78,11 +80,14 @@ struct net_order {
         uint32_t pool_prefix;
         uint64_t n;
         uint8_t pool[4], own[4];
+        uint32_t n_published;
+        uint16_t published[NET_PUBLISHED_MAX]; /* ports inside, in the order of the listeners */
 };
 
 /* What the gate hands to a broker, with the client's socket as ancillary fd. */
 enum broker_job_type {
         BROKER_CONNECT = 1, /* L4: the socket is the client's, and its bytes pass unread */
+        BROKER_JOIN,        /* a published port: two sockets, a connection of the host's and one inside, whose bytes pass unread */
         BROKER_EXCHANGE,    /* L7: the socket carries requests, written by the gate as HTTP/1.1, one after the other */
 };
 struct broker_job {
@@ -96,4 +101,4 @@ struct broker_job {
  * and network namespaces, control, table, CA and sockets as ancillary fds; a broker, with control, table and its socket to the
  * gate. */
 enum net_role { NET_ROLE_GATE, NET_ROLE_BROKER };
-enum { NET_START_FDS_MAX = 2 + GATE_FD_N - GATE_FD_CONTROL };
+enum { NET_START_FDS_MIN = 2 + GATE_FD_N - GATE_FD_CONTROL, NET_START_FDS_MAX = NET_START_FDS_MIN + NET_PUBLISHED_MAX };

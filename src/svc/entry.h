@@ -76,6 +76,7 @@ struct supervise {
         struct state *state;   /* its directory, whose lock the supervisor holds as long as it lives */
         bool remove;           /* keep nothing of it (--rm) */
         struct cgroup *cgroup; /* NULL: none */
+        int published[PUBLISH_MAX]; /* listeners of plan->network.published */
         int table;             /* the compiled policy of the network, a sealed memfd; -1: no network */
         int budgets;           /* what is used of its budgets (svc/net-account.h); likewise */
         int ca;                /* where there is a network: the sandbox's CA (net-ca.h) */

@@ -79,7 +79,7 @@ _noreturn_ static void enter(const struct plan *p, int exe, const int *fds, size
                 answer(report, -errno, "the gate's ids cannot be taken");
         /* The launcher has left no room for another user namespace; there is some for as long as it takes to make one. The
          * filter of what runs inside refuses to make any. */
-        if ((r = file_poke(AT_FDCWD, "/proc/sys/user/max_user_namespaces", "2")) < 0)
+        if (!p->nesting && (r = file_poke(AT_FDCWD, "/proc/sys/user/max_user_namespaces", "2")) < 0)
                 answer(report, r, "a user namespace cannot be made room for");
         prctl(PR_SET_DUMPABLE, 1); /* for its own maps, which the change of ids has taken away */
         pid_t pid = process_clone(NAMESPACES | CLONE_PARENT, -1, &pidfd);
@@ -88,7 +88,7 @@ _noreturn_ static void enter(const struct plan *p, int exe, const int *fds, size
                         _exit(125);
                 become(exe, "belljar-gate", fds + 2, n - 2, (char *[]){NULL});
         }
-        r = pid < 0 ? (int)pid : file_poke(AT_FDCWD, "/proc/sys/user/max_user_namespaces", "1");
+        r = pid < 0 ? (int)pid : p->nesting ? 0 : file_poke(AT_FDCWD, "/proc/sys/user/max_user_namespaces", "1");
         if (r < 0 && pid > 0)
                 (void)!process_signal(pidfd, SIGKILL);
         answer(report, r < 0 ? r : (int)pid, "the gate's namespaces cannot be made");
@@ -99,7 +99,7 @@ static int start_gate(const struct plan *p, int exe, const int *fds, size_t n, p
         struct answer a = {};
         int report[2];
 
-        if (n != NET_START_FDS_MAX)
+        if (n < NET_START_FDS_MIN || n > NET_START_FDS_MAX)
                 return error_set(e, EPROTO, "a gate was asked for with %zu file descriptors", n);
         if (pipe2(report, O_CLOEXEC) < 0)
                 return error_errno(e, errno, "a pipe cannot be made");

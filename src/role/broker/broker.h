@@ -77,6 +77,7 @@ struct connection {
         struct flow up, down;
         struct dial *dial; /* while it is made */
         bool made;
+        bool joined; /* of a published port: from the host inwards, by no rule */
 };
 
 struct broker {
@@ -106,6 +107,8 @@ void broker_close_on_end(int fd);
 
 /* Jobs of the gate's; they take the socket. */
 void connection_new(struct broker *b, const struct broker_job *job, int client);
+/* Of a published port: takes both. */
+void connection_join(struct broker *b, int outside, int inside);
 void exchange_new(struct broker *b, const struct broker_job *job, int channel);
 void exchanges_tick(struct broker *b);
 /* A lease has come. */

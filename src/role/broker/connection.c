@@ -11,7 +11,7 @@ void connection_end(struct connection *c, bool reset) {
         struct broker *b = &broker;
         struct net_report r = {.type = NET_ENDED, .what = NET_TCP};
 
-        if (c->made) {
+        if (c->made && !c->joined) {
                 net_report_place(&r, &c->request, &c->verdict);
                 r.up = c->up.bytes;
                 r.down = c->down.bytes;
@@ -74,15 +74,14 @@ static void waiting_client(struct watch *w, uint32_t events) {
                 connection_end(c, true);
 }
 
-void connection_new(struct broker *b, const struct broker_job *job, int client) {
+static struct connection *add(struct broker *b, int client) {
         struct connection *c = b->n_connections < BROKER_CONNECTIONS_MAX ? (struct connection *)calloc(1, sizeof(*c)) : NULL;
-        const char *spent = NULL;
 
         if (!c || loop_add(&b->loop, &c->client, client, 0, waiting_client) < 0) {
                 broker_reset_on_close(client);
                 close(client);
                 free(c);
-                return;
+                return NULL;
         }
         c->upstream.fd = -1;
         c->next = b->connections;
@@ -92,6 +91,29 @@ void connection_new(struct broker *b, const struct broker_job *job, int client) 
         b->connections = c;
         b->n_connections++;
         c->request.layer = REQUEST_L4;
+        return c;
+}
+
+void connection_join(struct broker *b, int outside, int inside) {
+        struct connection *c = add(b, outside);
+
+        if (c && loop_add(&b->loop, &c->upstream, inside, 0, NULL) == 0) {
+                c->joined = true;
+                (void)broker_may_forward(b);
+                relay_start(c);
+                return;
+        }
+        close(inside);
+        if (c)
+                connection_end(c, true);
+}
+
+void connection_new(struct broker *b, const struct broker_job *job, int client) {
+        struct connection *c = add(b, client);
+        const char *spent = NULL;
+
+        if (!c)
+                return;
         if (broker_read_place(job, &c->request, c->host) < 0) {
                 connection_end(c, true);
                 return;
@@ -118,6 +140,8 @@ void connections_resume(struct broker *b) {
 void connections_decide_again(struct broker *b) {
         for (struct connection *c = b->connections, *next; c; c = next) {
                 next = c->next;
+                if (c->joined)
+                        continue;
                 table_decide(&b->table, &c->request, &c->verdict);
                 if (!c->verdict.allowed)
                         deny(c);

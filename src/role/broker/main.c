@@ -113,6 +113,10 @@ static void gate_ready(struct watch *w, uint32_t events) {
                         exchange_new(&broker, &job, fds[0]);
                 n_fds = 0;
         }
+        if (n == sizeof(job) && n_fds == 2 && job.type == BROKER_JOIN) {
+                connection_join(&broker, fds[0], fds[1]);
+                n_fds = 0;
+        }
         for (size_t i = 0; i < n_fds; i++)
                 fd_close(fds[i]);
 }

@@ -79,7 +79,7 @@ static int pull(struct connection *c, struct flow *f) {
                 f->ended = true;
                 return 0;
         }
-        if (!account_bytes(&c->verdict, f == &c->up, (size_t)n, &spent)) {
+        if (!c->joined && !account_bytes(&c->verdict, f == &c->up, (size_t)n, &spent)) {
                 struct net_report r = {.type = NET_SPENT, .what = NET_TCP};
                 net_report_place(&r, &c->request, &c->verdict);
                 snprintf(r.text, sizeof(r.text), "%s", spent);

@@ -109,14 +109,18 @@ enum risk_reach prepare_reach(const struct network *n) {
         return most;
 }
 
-int prepare_network(const struct policy *policy, struct plan *plan, struct error *e) {
+int prepare_network(const struct policy *policy, const struct plan_publish *publish, size_t n_publish, struct plan *plan,
+                    struct error *e) {
         const struct network *n = &policy->network;
         struct plan_network *p = &plan->network;
         size_t pool = 0;
         int r = 0;
 
-        if (n->n_rules == 0)
+        if (n->n_rules == 0 && n_publish == 0)
                 return 0;
+        if (n_publish > 0)
+                memcpy(p->published, publish, n_publish * sizeof(*publish));
+        p->n_published = n_publish;
         /* What is refused inside names the rule, and not where on the host the file lies. */
         struct network shown = *n;
         const char *slash = n->source ? strrchr(n->source, '/') : NULL;

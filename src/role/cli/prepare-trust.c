@@ -97,11 +97,29 @@ static int add_parents(struct finder *f, const char *path) {
         return 0;
 }
 
+/* Where a new file of this name comes to lie, links on the way followed: what of its directories is there, and the rest. */
+static char *new_place(const struct finder *f, const char *path) {
+        char real[PATH_MAX];
+        mode_t mode;
+
+        for (size_t n = strlen(path); n > 1; n--) {
+                if (path[n - 1] != '/')
+                        continue;
+                _cleanup_free_ char *dir = strndup(path, n - 1);
+                if (!dir)
+                        return NULL;
+                if (n > 1 && locate(f, dir, real, &mode) == 0 && S_ISDIR(mode))
+                        return str_printf("%s%s", streq(real, "/") ? "" : real, path + n - 1);
+        }
+        return strdup(path);
+}
+
 /* Takes the text over, on failure, too. */
-static int add_file(struct finder *f, const char *path, struct strbuf *text, bool there) {
+static int add_file(struct finder *f, const char *name, struct strbuf *text, bool there) {
         struct view_facts *v = &f->x->host.view;
         size_t n = text->len;
-        _cleanup_free_ char *data = strbuf_take(text), *where = strdup(in_layer(f) ? path + 1 : path);
+        _cleanup_free_ char *data = strbuf_take(text), *path = there || !in_layer(f) ? strdup(name) : new_place(f, name);
+        _cleanup_free_ char *where = path ? strdup(in_layer(f) ? path + 1 : path) : NULL;
 
         if (!data || !where)
                 return -ENOMEM;
@@ -218,25 +236,32 @@ static int add_jvms(struct finder *f) {
         return r;
 }
 
-/* What of certificates is there: what the image's own variables say, else the first of the system's. */
+/* What of certificates is there: what the image's own variables say, else the first of the system's; and what programs are
+ * told to read. The system's own file, where there is one or will be: what is installed or collected anew inside ends there. */
 static int find_bundle(struct finder *f) {
         static const char *const names[] = {"SSL_CERT_FILE", "NIX_SSL_CERT_FILE"};
-        char real[PATH_MAX];
+        char real[PATH_MAX], own[64];
+        const char *told = NULL;
         mode_t mode;
         int r = -ENOENT;
+
+        snprintf(own, sizeof(own), "%s/%s", f->folder, TRUST_BUNDLE);
 
         for (size_t i = 0; in_layer(f) && r == -ENOENT && i < ELEMENTSOF(names); i++) {
                 const char *path = env_of(&f->x->plan->env, names[i]);
                 if (path && path[0] == '/' && locate(f, path, real, &mode) == 0 && S_ISREG(mode))
                         r = read_there(f, real, &f->bundle, &f->n_bundle);
                 r = r == -ENOMEM || r == 0 ? r : -ENOENT;
+                told = r == 0 ? own : NULL;
         }
         for (size_t i = 0; r == -ENOENT && i < trust_places_n; i++) {
                 if (trust_places[i].form == TRUST_PEM && locate(f, trust_places[i].path, real, &mode) == 0 && S_ISREG(mode))
                         r = read_there(f, real, &f->bundle, &f->n_bundle);
                 r = r == -ENOMEM || r == 0 ? r : -ENOENT;
+                told = r == 0 ? trust_places[i].path : NULL;
         }
-        return r == -ENOMEM ? r : 0;
+        f->x->ca_bundle = strdup(told ? told : in_layer(f) ? TRUST_PEM_DEFAULT : own);
+        return r == -ENOMEM || !f->x->ca_bundle ? -ENOMEM : 0;
 }
 
 /* The sandbox's own, which the variables name, wherever the system has its. */
@@ -293,17 +318,21 @@ static int add_all(struct finder *f) {
                 if (t->form == TRUST_HASHED)
                         r = add_beside(f, t->path, hashed);
                 else if (t->form == TRUST_ANCHOR)
-                        r = add_beside(f, t->path, "belljar.crt");
+                        r = add_beside(f, t->path, TRUST_ANCHOR_NAME);
                 else
                         r = add_place(f, t->form, t->path);
                 files = files || (t->form == TRUST_PEM && locate(f, t->path, real, &mode) == 0);
         }
         if (r == 0 && !files && in_layer(f)) {
                 _cleanup_strbuf_ struct strbuf text = {};
-                _cleanup_free_ char *path = str_printf("%s/%s", locate(f, TRUST_PEM_DEFAULT_FOLDER, real, &mode) == 0 && S_ISDIR(mode) ? real : TRUST_PEM_DEFAULT_FOLDER,
-                                                       TRUST_PEM_DEFAULT_NAME);
                 trust_add_bundle(&text, f->bundle ? f->bundle : "", f->n_bundle, f->x->ca.cert);
-                r = path ? add_file(f, path, &text, false) : -ENOMEM;
+                r = add_file(f, TRUST_PEM_DEFAULT, &text, false);
+        }
+        /* So that the CA is still there once the image's ca-certificates was installed, or collected anew. */
+        if (r == 0 && in_layer(f) && locate(f, TRUST_ANCHOR_DEFAULT, real, &mode) < 0) {
+                _cleanup_strbuf_ struct strbuf text = {};
+                strbuf_puts(&text, f->x->ca.cert);
+                r = add_file(f, TRUST_ANCHOR_DEFAULT "/" TRUST_ANCHOR_NAME, &text, false);
         }
         if (r == 0)
                 r = add_jvms(f);
@@ -358,8 +387,9 @@ int prepare_trust_environment(const struct run_options *o, struct prepared *x, s
         int r = 0;
 
         for (size_t i = 0; x->ca.cert && r == 0 && i < trust_variables_n; i++) {
-                _cleanup_free_ char *path = str_printf("%s/%s", folder(x), trust_variables[i].file);
-                r = path ? environment_set(&x->plan->env, o->policy, trust_variables[i].name, path) : -ENOMEM;
+                const struct trust_variable *v = &trust_variables[i];
+                _cleanup_free_ char *path = streq(v->file, TRUST_BUNDLE) ? strdup(x->ca_bundle) : str_printf("%s/%s", folder(x), v->file);
+                r = path ? environment_set(&x->plan->env, o->policy, v->name, path) : -ENOMEM;
         }
         return r < 0 ? error_errno(e, r, "the environment cannot be made") : 0;
 }

@@ -33,6 +33,8 @@ void prepared_clear(struct prepared *p) {
         fd_close(p->id_lock);
         fd_close(p->workspace_lock);
         image_clear(&p->image);
+        net_ca_clear(&p->ca);
+        free(p->ca_bundle);
         *p = PREPARED_NONE;
 }
 
@@ -412,7 +414,7 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
                 return r;
         if ((p->image && (r = prepare_image_facts(&x, e)) < 0) || (r = prepare_volumes(o->policy, &x, e)) < 0 ||
             (o->root && (r = prepare_root_facts(o, &x, e)) < 0) ||
-            (r = prepare_network(o->policy, p, e)) < 0 ||
+            (r = prepare_network(o->policy, o->publish, o->n_publish, p, e)) < 0 ||
             (r = host_gather(p, o->policy, mountinfo, &x.host, e)) < 0 ||
             (r = prepare_trust(o, &x, e)) < 0 || (r = view_plan(p, o->policy, &x.host.view, e)) < 0 ||
             (!p->image && (r = plan_command(o, &x, e)) < 0) || (r = prepare_trust_environment(o, &x, e)) < 0)

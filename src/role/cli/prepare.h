@@ -23,6 +23,8 @@ struct run_root {
 struct run_options {
         struct run_root *root;     /* NULL: none */
         struct policy *policy;
+        struct plan_publish publish[PUBLISH_MAX]; /* -p */
+        size_t n_publish;
         const char *policy_file;
         struct strlist late; /* "key\0value" pairs that override the policy file, in order */
         const char *name;
@@ -46,6 +48,7 @@ struct prepared {
         struct ids ids;        /* likewise: behind its users */
         struct image_user user;/* likewise: whom the command runs as */
         struct net_ca ca; /* the sandbox's; where it has a network */
+        char *ca_bundle;  /* where there is one: the file inside that the CA is in with all others */
 };
 #define PREPARED_NONE (struct prepared){.id_lock = -EBADF, .workspace_lock = -EBADF, .ca = NET_CA_NONE}
 void prepared_clear(struct prepared *p);
@@ -64,7 +67,8 @@ int prepare_image_open(const struct run_options *o, struct prepared *x, struct e
 int prepare_image_command(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
 int prepare_image_facts(struct prepared *x, struct error *e) _must_check_;
 /* The network's rules, compiled (prepare-network.c); and what they reach, by which a tier is chosen. */
-int prepare_network(const struct policy *policy, struct plan *plan, struct error *e) _must_check_;
+int prepare_network(const struct policy *policy, const struct plan_publish *publish, size_t n_publish, struct plan *plan,
+                    struct error *e) _must_check_;
 enum risk_reach prepare_reach(const struct network *n);
 /* The same for a run_root (prepare-root.c). */
 int prepare_root_open(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;

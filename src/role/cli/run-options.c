@@ -8,6 +8,7 @@
 #include "role/cli/options.h"
 #include "role/cli/prepare.h"
 #include "role/cli/tool.h"
+#include "svc/publish.h"
 
 #define ENV_FILE_MAX (1u << 20)
 
@@ -32,6 +33,10 @@ static int on_option(int id, const char *arg, void *data, struct error *e) {
                         return error_set(e, EINVAL, "--name takes letters, digits, '-', '_' and '.', 63 at most");
                 o->name = arg;
                 return 0;
+        case OPT_PUBLISH:
+                if (o->n_publish == PUBLISH_MAX)
+                        return error_set(e, E2BIG, "more than %u ports are to be published", PUBLISH_MAX);
+                return publish_parse(arg, &o->publish[o->n_publish++], e);
         case OPT_NO_WORKSPACE: o->no_workspace = true; return 0;
         case OPT_RM: o->rm = true; return 0;
         case OPT_TTY: o->tty = true; return 0;

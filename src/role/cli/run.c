@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "model/address.h"
 #include "role/cli/commands.h"
 #include "role/cli/guard.h"
 #include "role/cli/options.h"
@@ -18,6 +19,7 @@
 #include "svc/entry.h"
 #include "svc/net-account.h"
 #include "svc/net-table.h"
+#include "svc/publish.h"
 #include "svc/shadow.h"
 #include "svc/state.h"
 #include "sys/cgroup.h"
@@ -241,6 +243,16 @@ static int make_shadow(struct plan *p, const struct state *s, const struct strli
         return MIN(n, 0);
 }
 
+/* Where a port that the kernel chose is reached, and whatever is open to others than this host. */
+static void say_published(const struct plan_publish *p) {
+        struct request_address a;
+        char text[ADDRESS_TEXT_MAX];
+
+        memcpy(a.byte, p->address, sizeof(a.byte));
+        fprintf(stderr, net_is_mapped(p->address) ? "belljar: port %u of the sandbox is at %s:%u\n" : "belljar: port %u of the sandbox is at [%s]:%u\n",
+                p->inside, address_format(&a, text), p->port);
+}
+
 static int start_and_guard(const struct run_options *o, struct prepared *x, struct state *s, struct strlist *hidden,
                            struct run_result *res, struct error *e) {
         struct plan *p = x->plan;
@@ -248,6 +260,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         struct supervise sup = {.plan = p, .state = s, .remove = o->rm, .table = -1, .budgets = -1, .ca = x->ca.fd};
         struct cgroup cg = {.v2 = -EBADF};
         bool have_cgroup = false;
+        size_t published = 0;
         int pair[2], r;
 
         sup.launch = (struct launch){.control = -1, .go = -1, .init_exe = open_init(e)};
@@ -265,6 +278,11 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
                 r = error_errno(e, sup.budgets, "the memory of the budgets cannot be made");
                 goto no_run;
         }
+        if (p->network.on && (r = publish_open(&p->network, sup.published, e)) < 0)
+                goto no_run;
+        published = p->network.n_published;
+        for (size_t i = 0; i < published && !o->quiet; i++)
+                say_published(&p->network.published[i]);
         g.log.silent = o->quiet;
         g.log.later = g.tty[2];
         sup.cgroup = have_cgroup ? &cg : NULL;
@@ -299,6 +317,8 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         }
         fd_close(sup.table);
         fd_close(sup.budgets);
+        for (size_t i = 0; i < published; i++)
+                close(sup.published[i]);
         fd_close(TAKE_FD(x->ca.fd));
         /* While the sandbox is being made. The lock on its directory stays with this process, too, until it ends: the
          * record must not be taken over before it was reported on. */
@@ -320,6 +340,8 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         cgroup_clear(&cg);
         return 0;
 no_run:
+        for (size_t i = 0; i < published; i++)
+                close(sup.published[i]);
         fd_close(sup.table);
         fd_close(sup.budgets);
         if (have_cgroup)

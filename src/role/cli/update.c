@@ -77,7 +77,7 @@ static int update(const struct asked *a, const char *which, struct error *e) {
                 error_set(e, EINVAL, "the policy has no rule for the network");
                 return error_fix(e, "to close it: --deny '**' beside a rule, or belljar kill %s", s.id);
         }
-        if ((r = prepare_network(p, plan, e)) < 0)
+        if ((r = prepare_network(p, NULL, 0, plan, e)) < 0)
                 return r;
         _cleanup_fd_ int table = net_table_seal(plan->network.table, plan->network.table_size);
         _cleanup_fd_ int budgets = account_make(p->network.n_budgets + 1);

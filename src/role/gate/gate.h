@@ -46,6 +46,9 @@ struct gate {
         struct watch brokers[NET_BROKERS_MAX];
         bool wanted[NET_BROKERS_MAX]; /* asked for, and not there yet */
         struct watch sockets[NETNS_N];
+        struct watch published[NET_PUBLISHED_MAX];
+        uint16_t published_ports[NET_PUBLISHED_MAX];
+        struct guest *guests; /* published.c */
         struct table table;
         struct tls_authority *authority; /* NULL: nothing within TLS is read */
         struct names names;
@@ -77,6 +80,9 @@ struct watch *gate_broker(struct gate *g);
 void web_start(struct gate *g, const struct request *place, int fd, bool tls);
 void webs_resume(struct gate *g);
 void webs_tick(struct gate *g);
+void published_ready(struct watch *w, uint32_t events);
+void guests_resume(struct gate *g);
+void guests_tick(struct gate *g);
 void refused_ready(struct watch *w, uint32_t events);
 
 /* To the supervisor; drops what is over the rate. */

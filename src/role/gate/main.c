@@ -34,6 +34,7 @@ static void broker_ready(struct watch *w, uint32_t events) {
                 loop_close(&gate.loop, w);
         clients_resume(&gate);
         webs_resume(&gate);
+        guests_resume(&gate);
 }
 
 static void take_order(struct gate *g, const struct net_order *o, int *fds, size_t n) {
@@ -44,6 +45,7 @@ static void take_order(struct gate *g, const struct net_order *o, int *fds, size
                         fds[0] = -1;
                 clients_resume(g);
                 webs_resume(g);
+                guests_resume(g);
         } else if (o->type == NET_POLICY && n == 1) {
                 const struct net_report done = {.type = NET_POLICY_DONE};
                 if (net_table_map(fds[0], &g->table) < 0)
@@ -74,8 +76,9 @@ static int tick(void *arg) {
 
         clients_tick(g);
         webs_tick(g);
+        guests_tick(g);
         dns_tick(g);
-        return g->clients || g->webs || g->streams ? TICK_MS : -1;
+        return g->clients || g->webs || g->guests || g->streams ? TICK_MS : -1;
 }
 
 /* The CA's key is in this process alone from here on, and only as OpenSSL has it. */
@@ -134,6 +137,11 @@ int main(int argc, char **argv) {
         for (int i = 0; i < NETNS_N; i++)
                 if (loop_add(&g->loop, &g->sockets[i], GATE_FD_SOCKETS + i, EPOLLIN, ready[i]) < 0)
                         return 5;
+        for (uint32_t i = 0; i < MIN(config.n_published, (uint32_t)NET_PUBLISHED_MAX); i++) {
+                g->published_ports[i] = config.published[i];
+                if (loop_add(&g->loop, &g->published[i], GATE_FD_PUBLISHED + (int)i, EPOLLIN, published_ready) < 0)
+                        return 5;
+        }
         loop_run(&g->loop, tick, g);
         return 0;
 }

@@ -302,6 +302,8 @@ static void do_layer(struct launcher *x, const struct plan_op *op) {
                 _cleanup_fd_ int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, op->mode);
                 if (fd < 0 || (r = fd_write_all(fd, op->source, op->size)) < 0)
                         launcher_fail(x->l, fd < 0 ? errno : r, "%s cannot be made in a layer", op->target);
+                if (x->plan->image) /* whose root may write to it: overlayfs copies no file up whose owner has no id there */
+                        place_own(x, AT_FDCWD, path);
         }
 }
 

@@ -35,6 +35,8 @@ void network_cut(struct supervisor *x) {
         for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++)
                 fd_close(TAKE_FD(n->brokers[i]));
         close_sockets(n);
+        for (size_t i = 0; i < x->plan->network.n_published && !n->closed; i++)
+                fd_close(x->s->published[i]);
         n->closed = true;
         control_answer(x, -ESHUTDOWN, "the run has no network any more");
 }
@@ -162,14 +164,18 @@ static void start_gate(struct supervisor *x) {
         }
         memcpy(config.pool, plan->pool, sizeof(config.pool));
         memcpy(config.own, plan->own, sizeof(config.own));
+        config.n_published = (uint32_t)plan->n_published;
+        for (size_t i = 0; i < plan->n_published; i++)
+                config.published[i] = plan->published[i].inside;
         if ((r = make_pair(&n->gate, &theirs)) == 0) {
                 fds[2] = theirs;
                 fds[3] = n->table;
                 fds[4] = n->ca;
                 memcpy(fds + 5, n->sockets, sizeof(n->sockets));
+                memcpy(fds + NET_START_FDS_MIN, x->s->published, sizeof(int) * plan->n_published);
                 r = fd_send(n->gate, &config, sizeof(config), NULL, 0, MSG_DONTWAIT);
                 if (r == 0)
-                        r = ask_guard(x, NET_ROLE_GATE, fds, NET_START_FDS_MAX);
+                        r = ask_guard(x, NET_ROLE_GATE, fds, NET_START_FDS_MIN + plan->n_published);
                 close(theirs);
         }
         if (r < 0) {
@@ -266,10 +272,13 @@ size_t network_poll(const struct supervisor *x, struct pollfd *p) {
 
         if (n->gate >= 0)
                 p[k++] = (struct pollfd){.fd = n->gate, .events = POLLIN};
-        else /* nobody reads these: whatever comes in starts a gate */
+        else { /* nobody reads these: whatever comes in starts a gate */
                 for (size_t i = 0; i < ELEMENTSOF(n->sockets); i++)
                         if (n->sockets[i] >= 0)
                                 p[k++] = (struct pollfd){.fd = n->sockets[i], .events = POLLIN};
+                for (size_t i = 0; i < x->plan->network.n_published && n->sockets[0] >= 0; i++)
+                        p[k++] = (struct pollfd){.fd = x->s->published[i], .events = POLLIN};
+        }
         for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++)
                 if (n->brokers[i] >= 0)
                         p[k++] = (struct pollfd){.fd = n->brokers[i], .events = POLLIN};

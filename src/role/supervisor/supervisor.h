@@ -68,7 +68,7 @@ int trees_map(struct supervisor *x, struct error *e) _must_check_;
 void trees_close(struct supervisor *x);
 
 /* The network (network.c). */
-#define NETWORK_POLL_MAX (NETNS_N + NET_BROKERS_MAX)
+#define NETWORK_POLL_MAX (NETNS_N + NET_BROKERS_MAX + PUBLISH_MAX)
 void network_init(struct network_side *n);
 /* The sandbox's namespaces are there, and its first process may still be looked at. */
 int network_namespaces(struct supervisor *x, pid_t init) _must_check_;
