@@ -27,7 +27,7 @@ const struct trust_place trust_places[] = {
         {TRUST_HASHED, "/etc/ca-certificates/extracted/cadir"},
         /* So that what is collected anew inside (update-ca-certificates, update-ca-trust) has it again; p11-kit reads the ones
          * of Fedora, Arch and SUSE itself, for GnuTLS and NSS. */
-        {TRUST_ANCHOR, "/usr/local/share/ca-certificates"},
+        {TRUST_ANCHOR, TRUST_ANCHOR_DEFAULT},
         {TRUST_ANCHOR, "/etc/pki/ca-trust/source/anchors"},
         {TRUST_ANCHOR, "/etc/ca-certificates/trust-source/anchors"},
         {TRUST_ANCHOR, "/etc/pki/trust/anchors"},

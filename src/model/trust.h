@@ -19,7 +19,7 @@
 enum trust_form {
         TRUST_PEM,      /* certificates in PEM: the CA is added */
         TRUST_JKS,      /* a keystore: likewise */
-        TRUST_ANCHOR,   /* a directory that a distribution's tool collects from: a file belljar.crt with the CA */
+        TRUST_ANCHOR,   /* a directory that a distribution's tool collects from: a file TRUST_ANCHOR_NAME with the CA */
         TRUST_HASHED,   /* a directory that OpenSSL looks up by hashes: a file HASH.0 */
 };
 
@@ -31,8 +31,10 @@ struct trust_place {
 extern const struct trust_place trust_places[];
 extern const size_t trust_places_n;
 /* Where a file of certificates is made in an image that has none. */
-#define TRUST_PEM_DEFAULT_FOLDER "/etc/ssl/certs"
-#define TRUST_PEM_DEFAULT_NAME "ca-certificates.crt"
+#define TRUST_PEM_DEFAULT "/etc/ssl/certs/ca-certificates.crt"
+/* And what Debian and Alpine collect from when the package of certificates is installed. */
+#define TRUST_ANCHOR_DEFAULT "/usr/local/share/ca-certificates"
+#define TRUST_ANCHOR_NAME "belljar.crt"
 /* Directories whose own have a keystore at one of these. */
 #define TRUST_JVM_FOLDER "/usr/lib/jvm"
 extern const char *const trust_keystores_of_jvm[]; /* NULL-terminated */
