@@ -43,7 +43,8 @@ struct h2 {
         uint64_t now;         /* ms */
         uint64_t forgiven_at; /* when `resets` was lowered last */
         unsigned resets, idle_frames;
-        bool failed;          /* it ends here */
+        bool failed;          /* nothing more is read */
+        bool dead;            /* nor written */
         const char *why;
         char *line;           /* HTTP_HEAD_MAX bytes, for a response's head; NULL: not needed yet */
 };

@@ -196,6 +196,11 @@ static int on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, v
 
         if (frame->hd.type == NGHTTP2_DATA && frame->hd.length > 0)
                 h->idle_frames = 0;
+        if (frame->hd.type == NGHTTP2_GOAWAY && frame->goaway.error_code != NGHTTP2_NO_ERROR) {
+                h->failed = true; /* it takes bytes and drops them from here on */
+                if (!h->why[0])
+                        h->why = nghttp2_http2_strerror(frame->goaway.error_code);
+        }
         if (frame->hd.type == NGHTTP2_RST_STREAM && frame->rst_stream.error_code != NGHTTP2_NO_ERROR &&
                 !(e && e->own_reset))
                 return count_reset(h);
@@ -350,7 +355,7 @@ const char *h2_why(const struct h2 *h) { return h->why; }
 size_t h2_streams(const struct h2 *h) { return h->n_streams; }
 
 static int fail(struct h2 *h, ssize_t r) {
-        h->failed = true;
+        h->failed = true; /* memory, or no preface of HTTP/2 */
         if (!h->why[0])
                 h->why = nghttp2_strerror((int)r);
         return -EPROTO;
@@ -365,22 +370,24 @@ int h2_read(struct h2 *h, const char *buf, size_t n, uint64_t now) {
         ssize_t k = nghttp2_session_mem_recv(h->session, (const uint8_t *)buf, n);
         if (k < 0)
                 return fail(h, k);
-        /* After a GOAWAY of its own it takes bytes and drops them. */
-        return nghttp2_session_want_read(h->session) ? 0 : fail(h, NGHTTP2_ERR_PROTO);
+        return h->failed ? -EPROTO : 0;
 }
 
 ssize_t h2_output(struct h2 *h, const char **ret) {
         const uint8_t *p = NULL;
         ssize_t k = nghttp2_session_mem_send(h->session, &p);
 
-        if (k < 0)
+        if (k < 0) {
+                h->dead = true;
                 return fail(h, k);
+        }
         *ret = (const char *)p;
         return k > 0 ? k : h->failed ? -EPROTO : 0;
 }
 
 bool h2_over(const struct h2 *h) {
-        return h->failed || (!nghttp2_session_want_read(h->session) && !nghttp2_session_want_write(h->session));
+        return h->dead || ((h->failed || !nghttp2_session_want_read(h->session)) &&
+                           !nghttp2_session_want_write(h->session));
 }
 
 void h2_goaway(struct h2 *h) {

@@ -632,10 +632,39 @@ TEST(resets) {
         strbuf_clear(&own.log);
 }
 
+TEST(protocol_errors) {
+        /* Frames against the protocol end the connection with a GOAWAY that says so; what the client ends is no error. */
+        struct h2 *h = raw();
+        frame(NGHTTP2_WINDOW_UPDATE, 0, 0, "\x7f\xff\xff\xff", 4);
+        (void)go(h, 1);
+        check(h2_over(h));
+        check_streq(h2_why(h), "FLOW_CONTROL_ERROR");
+        check(h2_read(h, "x", 1, 1) == -EPROTO);
+        h2_free(h);
+        h = raw();
+        headers(2, GOOD, true);
+        (void)go(h, 1);
+        check(h2_over(h));
+        check_streq(h2_why(h), "PROTOCOL_ERROR");
+        h2_free(h);
+        h = raw();
+        headers(1, GOOD, true);
+        frame(NGHTTP2_GOAWAY, 0, 0, "\0\0\0\0\0\0\0\0", 8);
+        check(go(h, 1) == 0 && h2_over(h));
+        check_streq(h2_why(h), "");
+        log_is("request GET / a.test\nclosed\n");
+        h2_free(h);
+}
+
 TEST(not_http2) {
         struct h2 *h;
         check(h2_new(&h, &owner, &own, true) == 0);
-        check(h2_read(h, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", 27, 1) == -EPROTO && h2_over(h) && h2_why(h)[0]);
+        check(h2_read(h, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", 27, 1) == -EPROTO && h2_why(h)[0]);
+        const char *out;
+        ssize_t n;
+        while ((n = h2_output(h, &out)) > 0)
+                ;
+        check(n == -EPROTO && h2_over(h));
         check(h2_read(h, "x", 1, 1) == -EPROTO);
         h2_free(h);
         h2_free(NULL);
