@@ -32,6 +32,12 @@ struct h2_entry {
         bool responded, sent_all; /* a final head was submitted; END_STREAM was sent */
 };
 
+/* What may come often, or in a burst, but not both. */
+struct h2_bucket {
+        unsigned n;
+        uint64_t at; /* ms: when it was lowered last */
+};
+
 struct h2 {
         nghttp2_session *session;
         const struct h2_owner *owner;
@@ -41,8 +47,7 @@ struct h2 {
         size_t n_streams;
         size_t heads;         /* bytes kept by all of them */
         uint64_t now;         /* ms */
-        uint64_t forgiven_at; /* when `resets` was lowered last */
-        unsigned resets, idle_frames;
+        struct h2_bucket resets, idle;
         bool failed;          /* nothing more is read */
         bool dead;            /* nor written */
         const char *why;

@@ -17,20 +17,29 @@ static int fatal(struct h2 *h, const char *why) {
 
 /* --- What may not go on for ever --- */
 
-static int count_reset(struct h2 *h) {
-        uint64_t forgiven = (h->now - h->forgiven_at) * H2_RESETS_A_SECOND / 1000;
+/* Counts one more, after what time has forgiven. */
+static unsigned count(struct h2_bucket *b, uint64_t now, unsigned a_second) {
+        uint64_t forgiven = (now - b->at) * a_second / 1000;
 
         if (forgiven > 0) {
-                h->resets = forgiven >= h->resets ? 0 : h->resets - (unsigned)forgiven;
-                h->forgiven_at = h->now;
+                b->n = forgiven >= b->n ? 0 : b->n - (unsigned)forgiven;
+                b->at = now;
         }
-        return ++h->resets > H2_RESETS_MAX ? fatal(h, "too many streams end in a reset") : 0;
+        return ++b->n;
+}
+
+static int count_reset(struct h2 *h) {
+        if (count(&h->resets, h->now, H2_RESETS_A_SECOND) > H2_RESETS_MAX)
+                return fatal(h, "too many streams end in a reset");
+        return 0;
 }
 
 static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, void *arg) {
         struct h2 *h = arg;
 
-        return ++h->idle_frames > H2_IDLE_FRAMES_MAX ? fatal(h, "too many frames without a request or content") : 0;
+        if (count(&h->idle, h->now, H2_IDLE_FRAMES_A_SECOND) > H2_IDLE_FRAMES_MAX)
+                return fatal(h, "too many frames without a request or content");
+        return 0;
 }
 
 /* --- Streams --- */
@@ -147,7 +156,7 @@ static void head_done(struct h2_entry *e, bool end) {
                 refuse(e);
                 return;
         }
-        h->idle_frames = 0;
+        h->idle.n = 0;
         e->begun = true;
         h->owner->request(&e->s);
 }
@@ -173,7 +182,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
         struct h2_entry *e = entry_find(h, id);
 
         if (n > 0)
-                h->idle_frames = 0;
+                h->idle.n = 0;
         if (!e || e->refused || !e->begun || e->own_reset) {
                 (void)nghttp2_session_consume(session, id, n);
                 return 0;
@@ -195,7 +204,7 @@ static int on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, v
         struct h2_entry *e = frame->hd.stream_id > 0 ? entry_find(h, frame->hd.stream_id) : NULL;
 
         if (frame->hd.type == NGHTTP2_DATA && frame->hd.length > 0)
-                h->idle_frames = 0;
+                h->idle.n = 0;
         if (frame->hd.type == NGHTTP2_GOAWAY && frame->goaway.error_code != NGHTTP2_NO_ERROR) {
                 h->failed = true; /* it takes bytes and drops them from here on */
                 if (!h->why[0])
@@ -365,7 +374,7 @@ int h2_read(struct h2 *h, const char *buf, size_t n, uint64_t now) {
         if (h->failed)
                 return -EPROTO;
         if (h->now == 0)
-                h->forgiven_at = now;
+                h->resets.at = h->idle.at = now;
         h->now = now;
         ssize_t k = nghttp2_session_mem_recv(h->session, (const uint8_t *)buf, n);
         if (k < 0)

@@ -21,7 +21,8 @@
 #define H2_ACKS_MAX 64u               /* acknowledgements of PING and SETTINGS that wait to be sent */
 #define H2_RESETS_MAX 200u /* streams that ended in a reset, by whichever side (CVE-2023-44487, CVE-2025-8671), */
 #define H2_RESETS_A_SECOND 33u        /* and how many are forgiven each second */
-#define H2_IDLE_FRAMES_MAX 2000u      /* frames in a row that carry no request and no content */
+#define H2_IDLE_FRAMES_MAX 2000u      /* frames in a row that carry no request and no content, */
+#define H2_IDLE_FRAMES_A_SECOND 10u   /* and how many are forgiven each second */
 
 struct h2;
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "http1-stream.h"
+#include "proto/websocket.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
@@ -27,6 +28,21 @@ static void all_fields(struct strbuf *b, const struct http_head *h) {
         }
 }
 
+/* What the reader takes for a handshake can be answered, and only its own answer is one. */
+static void handshake(const struct http_head *h) {
+        const struct http_field *f = http_find(h, HTTP_F_SEC_WEBSOCKET_KEY);
+        char accept[WEBSOCKET_ACCEPT_LENGTH];
+
+        if (h->response) {
+                must(!websocket_granted(h, "AAAAAAAAAAAAAAAAAAAAAA==") ||
+                        !websocket_granted(h, "BAAAAAAAAAAAAAAAAAAAAA=="));
+                return;
+        }
+        must(f && f->value_n == WEBSOCKET_KEY_LENGTH);
+        websocket_accept(http_field_value(h, f).p, accept);
+        must(accept[WEBSOCKET_ACCEPT_LENGTH - 1] == '=');
+}
+
 static void rewrite(const struct http_head *h, const struct http_head *request) {
         struct http1_out o = {
                 .method = http_span_text(h, h->method),
@@ -49,6 +65,8 @@ static void rewrite(const struct http_head *h, const struct http_head *request) 
         char *buf = malloc(size), *twice = malloc(size);
 
         must(buf && twice && second);
+        if (h->websocket)
+                handshake(h);
         int n = h->response ? http1_write_response(&o, buf, size, &why) : http1_write_request(&o, buf, size, &why);
         if (n < 0) { /* just what may have become longer than what came */
                 must(why == HTTP_HEAD_LONG || why == HTTP_LINE_LONG || why == HTTP_FIELDS_MANY || n == -ENOBUFS);
