@@ -43,6 +43,7 @@ struct dial {
         uint64_t deadline, attempt_deadline; /* ms */
         int last_error;
         bool resolving; /* the resolver has it */
+        struct dial *same; /* the resolver's: the next that waits for the same answer */
 };
 /* *slot is set while it is at work, and NULL again when done is called, once, which may be within this call. */
 void dial_start(struct dial **slot, const struct request *r, const struct verdict *v,

@@ -2,7 +2,6 @@
  * open it at each question. */
 #include <ares.h>
 #include <arpa/inet.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,6 +14,14 @@
 #define HOSTS_BYTES (4u << 20)
 #define SOCKETS_MAX 64u /* of c-ares, at once */
 
+/* A question that is under way: whoever wants the same name meanwhile waits for its answer as well. */
+struct lookup {
+        struct lookup *next;
+        struct dial *waiting;
+        char host[REQUEST_HOST_MAX + 1];
+};
+
+static struct lookup *lookups;
 static ares_channel channel;
 static struct watch sockets[SOCKETS_MAX];
 static char *hosts; /* the file, lines ending in NUL */
@@ -48,7 +55,7 @@ static void socket_state(void *data, ares_socket_t fd, int readable, int writabl
 }
 
 static void answered(void *arg, int status, int timeouts, struct ares_addrinfo *result) {
-        struct dial *d = (struct dial *)arg;
+        struct lookup *l = (struct lookup *)arg, **at = &lookups;
         struct sockaddr_in6 a[2 * BROKER_ADDRESSES_MAX] = {};
         size_t n = 0;
 
@@ -59,7 +66,16 @@ static void answered(void *arg, int status, int timeouts, struct ares_addrinfo *
                         memcpy(&a[n++], i->ai_addr, (size_t)i->ai_addrlen);
         if (result)
                 ares_freeaddrinfo(result);
-        dial_resolved(d, a, n, status == ARES_SUCCESS ? "the name has no address" : ares_strerror(status));
+        while (*at != l)
+                at = &(*at)->next;
+        *at = l->next; /* who asks from now on gets an answer of his own */
+        for (struct dial *d = l->waiting, *next; d; d = next) {
+                next = d->same;
+                for (size_t i = 0; i < n; i++) /* of a sockaddr_in it is in the same place */
+                        a[i].sin6_port = htons(d->request.port);
+                dial_resolved(d, a, n, status == ARES_SUCCESS ? "the name has no address" : ares_strerror(status));
+        }
+        free(l);
 }
 
 /* A line of hosts(5): an address, then names. */
@@ -93,7 +109,7 @@ static bool line_names(const char *line, struct request_text name, struct sockad
 void resolver_ask(struct dial *d) {
         const struct ares_addrinfo_hints hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = ARES_AI_NUMERICSERV};
         struct sockaddr_in6 a[BROKER_ADDRESSES_MAX] = {};
-        char service[8];
+        struct lookup *l = lookups;
         size_t n = 0;
 
         for (const char *line = hosts; line && line < hosts + n_hosts && n < ELEMENTSOF(a); line += strlen(line) + 1)
@@ -102,8 +118,23 @@ void resolver_ask(struct dial *d) {
                 dial_resolved(d, a, n, NULL);
                 return;
         }
-        snprintf(service, sizeof(service), "%u", d->request.port);
-        ares_getaddrinfo(channel, d->host, service, &hints, answered, d);
+        while (l && !streq(l->host, d->host))
+                l = l->next;
+        if (l) {
+                d->same = l->waiting;
+                l->waiting = d;
+                return;
+        }
+        l = (struct lookup *)calloc(1, sizeof(*l));
+        if (!l) {
+                dial_resolved(d, NULL, 0, strerror(ENOMEM));
+                return;
+        }
+        memcpy(l->host, d->host, sizeof(l->host));
+        l->waiting = d;
+        l->next = lookups;
+        lookups = l;
+        ares_getaddrinfo(channel, l->host, NULL, &hints, answered, l);
 }
 
 int resolver_tick(void) {
