@@ -179,8 +179,8 @@ static int put_json(int dir, const char *name, struct json *j, char hex[65], uin
 static int put_documents(const struct export *x, struct error *e) {
         static const char layout[] = "{\"imageLayoutVersion\": \"1.0.0\"}\n";
         struct json config = {}, manifest = {}, index = {};
-        char hex[65], ignored[65];
-        uint64_t size;
+        char hex[65] = "", ignored[65];
+        uint64_t size = 0;
         int r;
 
         write_config(x, &config);

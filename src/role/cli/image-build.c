@@ -318,7 +318,8 @@ static int add_context(struct build *b, struct error *e) {
 /* In a process of its own where it is not a dry run: it ends with the run. */
 static int run_build(struct build *b, bool one_id) {
         struct run_root root = {.name = ROOT_NAME, .trees = &b->trees};
-        struct run_options o = {.root = &root, .policy = TAKE_PTR(b->policy), .no_workspace = true, .rm = true, .no_tty = true,
+        struct policy *policy = TAKE_PTR(b->policy);
+        struct run_options o = {.root = &root, .policy = policy, .no_workspace = true, .rm = true, .no_tty = true,
                                 .quiet = b->quiet, .dry_run = b->dry_run, .argv = b->argv.items, .argc = (int)b->argv.n};
         struct prepared x = PREPARED_NONE;
         struct error e = {};
@@ -438,13 +439,16 @@ static int build(struct build *b, const char *context, int *ret_status, struct e
 int command_build(int argc, char **argv) {
         _cleanup_(build_clear) struct build b = {.policy = policy_new(), .work = IMAGE_WORK_NONE};
         struct error e = {};
-        int first, status = 0, r = b.policy ? 0 : no_memory(&e);
+        int first, status = 0, r;
 
-        if (r == 0) {
-                b.policy->tier = TIER_CONTAINER;
-                b.policy->nesting = NESTING_USERNS;
-                r = options_parse(command_find("build"), argc, argv, on_option, &b, &first, &e);
+        if (!b.policy) {
+                (void)no_memory(&e);
+                error_print(&e);
+                return EXIT_BELLJAR;
         }
+        b.policy->tier = TIER_CONTAINER;
+        b.policy->nesting = NESTING_USERNS;
+        r = options_parse(command_find("build"), argc, argv, on_option, &b, &first, &e);
         if (r == 0 && argc - first != 1) {
                 r = error_set(&e, EINVAL, argc == first ? "belljar image build needs to be told of which directory" : "belljar image build takes one directory");
                 error_fix(&e, "belljar image build [-t NAME] DIRECTORY");
