@@ -60,9 +60,29 @@ static int add_rules(struct strlist *ret, char *const *caller, const struct poli
         return r;
 }
 
+struct variable {
+        const char *name, *value; /* NULL: none */
+};
+
+/* Those that neither the policy nor the image (may be NULL) sets. */
+static int add_own(struct strlist *ret, const struct variable *own, size_t n, const struct strlist *image, const struct policy *policy) {
+        int r = 0;
+
+        for (size_t i = 0; i < n && r == 0; i++) {
+                if (!own[i].value || (image && strlist_lookup(image, own[i].name)))
+                        continue;
+                _cleanup_free_ char *a = str_printf("%s=%s", own[i].name, own[i].value);
+                if (!a)
+                        r = -ENOMEM;
+                else if (!is_set(policy, a))
+                        r = strlist_add(ret, a);
+        }
+        return r;
+}
+
 int environment_plan(struct strlist *ret, char *const *caller, const struct policy *policy, const char *home,
                      const char *user, const char *runtime_dir, const char *hostname, struct error *e) {
-        const struct { const char *name, *value; } own[] = {
+        const struct variable own[] = {
                 {"HOME", home}, {"USER", user}, {"LOGNAME", user}, {"XDG_RUNTIME_DIR", runtime_dir}, {"BELLJAR", "1"},
                 {"HOSTNAME", lookup(caller, "HOSTNAME") ? hostname : NULL},
                 /* fakeroot would try each chown for real first, and take EINVAL (an id that is not mapped) for a failure. */
@@ -75,13 +95,8 @@ int environment_plan(struct strlist *ret, char *const *caller, const struct poli
                         r = strlist_add(ret, *v);
         if (r == 0 && !lookup(caller, "PATH"))
                 r = strlist_add(ret, "PATH=/usr/local/bin:/usr/bin:/bin");
-        for (size_t i = 0; i < ELEMENTSOF(own) && r == 0; i++) {
-                _cleanup_free_ char *a = str_printf("%s=%s", own[i].name, own[i].value ? own[i].value : "");
-                if (!a)
-                        r = -ENOMEM;
-                else if (own[i].value && !is_set(policy, a))
-                        r = strlist_add(ret, a);
-        }
+        if (r == 0)
+                r = add_own(ret, own, ELEMENTSOF(own), NULL, policy);
         if (r == 0)
                 r = add_rules(ret, caller, policy, e);
         return r < 0 && !e->errnum ? error_errno(e, r, "the environment cannot be made") : r;
@@ -90,7 +105,7 @@ int environment_plan(struct strlist *ret, char *const *caller, const struct poli
 int environment_plan_image(struct strlist *ret, char *const *caller, const struct strlist *image, const struct policy *policy,
                            const char *home, const char *hostname, bool single, struct error *e) {
         static const char *const terminal[] = {"TERM", "COLORTERM", "NO_COLOR", "CLICOLOR", "FORCE_COLOR", "COLUMNS", "LINES"};
-        const struct { const char *name, *value; } own[] = {
+        const struct variable own[] = {
                 {"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, {"HOME", home}, {"HOSTNAME", hostname},
                 {"BELLJAR", "1"},
                 {"FAKEROOTDONTTRYCHOWN", single ? "1" : NULL}, /* as above */
@@ -100,21 +115,10 @@ int environment_plan_image(struct strlist *ret, char *const *caller, const struc
         for (size_t i = 0; i < image->n && r == 0; i++)
                 if (!is_set(policy, image->items[i]))
                         r = strlist_add(ret, image->items[i]);
-        for (size_t i = 0; i < ELEMENTSOF(own) && r == 0; i++) {
-                _cleanup_free_ char *a = str_printf("%s=%s", own[i].name, own[i].value ? own[i].value : "");
-                if (!a)
-                        r = -ENOMEM;
-                else if (own[i].value && !is_set(policy, a) && !strlist_lookup(image, own[i].name))
-                        r = strlist_add(ret, a);
-        }
-        for (size_t i = 0; i < ELEMENTSOF(terminal) && r == 0; i++) {
-                const char *value = lookup(caller, terminal[i]);
-                _cleanup_free_ char *a = str_printf("%s=%s", terminal[i], value ? value : "");
-                if (!a)
-                        r = -ENOMEM;
-                else if (value && !is_set(policy, a) && !strlist_lookup(image, terminal[i]))
-                        r = strlist_add(ret, a);
-        }
+        if (r == 0)
+                r = add_own(ret, own, ELEMENTSOF(own), image, policy);
+        for (size_t i = 0; i < ELEMENTSOF(terminal) && r == 0; i++)
+                r = add_own(ret, &(struct variable){terminal[i], lookup(caller, terminal[i])}, 1, image, policy);
         if (r == 0)
                 r = add_rules(ret, caller, policy, e);
         return r < 0 && !e->errnum ? error_errno(e, r, "the environment cannot be made") : r;

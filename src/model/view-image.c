@@ -7,24 +7,10 @@
 /* Files that name the host and the network, in a layer of the changes: not mounted over the image's, so that a package
  * manager can replace them by a rename. */
 static int add_etc(struct plan *p, const struct view_facts *f, int layer) {
-        _cleanup_free_ char *hosts = str_printf("127.0.0.1 localhost %s\n::1 localhost ip6-localhost\n", p->hostname);
-        _cleanup_free_ char *hostname = str_printf("%s\n", p->hostname);
-        _cleanup_free_ char *machine = str_printf("%s\n", f->machine_id);
-        const struct { const char *name, *text; } files[] = {
-                {"etc/hosts", hosts},
-                {"etc/hostname", hostname},
-                {"etc/machine-id", machine},
-                {"etc/resolv.conf", VIEW_RESOLV_CONF},
-        };
         int r;
 
-        if (!hosts || !hostname || !machine)
-                return -ENOMEM;
-        if ((r = plan_add(p, OP_LAYER_DIR, "etc", NULL, 0, 0755, layer)) < 0)
+        if ((r = plan_add(p, OP_LAYER_DIR, "etc", NULL, 0, 0755, layer)) < 0 || (r = view_add_names(p, f, "etc/", layer)) < 0)
                 return r;
-        for (size_t i = 0; i < ELEMENTSOF(files); i++)
-                if ((r = plan_add(p, OP_LAYER_FILE, files[i].name, files[i].text, 0, 0644, layer)) < 0)
-                        return r;
         /* apt changes to a user of its own to fetch; with one id there is none to change to. */
         if (p->ids.single &&
             ((r = plan_add(p, OP_LAYER_DIR, "etc/apt", NULL, 0, 0755, layer)) < 0 ||

@@ -103,6 +103,22 @@ static int add_trust_elsewhere(struct plan *p, const struct view_facts *f) {
         return r;
 }
 
+int view_add_names(struct plan *p, const struct view_facts *f, const char *etc, int layer) {
+        _cleanup_free_ char *hosts = str_printf("127.0.0.1 localhost %s\n::1 localhost ip6-localhost\n", p->hostname);
+        _cleanup_free_ char *hostname = str_printf("%s\n", p->hostname);
+        _cleanup_free_ char *machine = str_printf("%s\n", f->machine_id);
+        const struct { const char *name, *text; } files[] = {
+                {"hosts", hosts}, {"hostname", hostname}, {"machine-id", machine}, {"resolv.conf", VIEW_RESOLV_CONF},
+        };
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < ELEMENTSOF(files); i++) {
+                _cleanup_free_ char *path = str_printf("%s%s", etc, files[i].name);
+                r = path && files[i].text ? plan_add(p, OP_LAYER_FILE, path, files[i].text, 0, 0644, layer) : -ENOMEM;
+        }
+        return r;
+}
+
 static int add_etc(struct plan *p, const struct view_facts *f) {
         int r;
 
@@ -115,23 +131,11 @@ static int add_etc(struct plan *p, const struct view_facts *f) {
                 }
                 return r;
         }
-        _cleanup_free_ char *hosts = str_printf("127.0.0.1 localhost %s\n::1 localhost ip6-localhost\n", p->hostname);
-        _cleanup_free_ char *hostname = str_printf("%s\n", p->hostname);
-        _cleanup_free_ char *machine = str_printf("%s\n", f->machine_id);
-        if (!hosts || !hostname || !machine)
-                return -ENOMEM;
         int layer = (int)p->n_layers++;
-        const struct { const char *name, *text; } files[] = {
-                {"hosts", hosts},
-                {"hostname", hostname},
-                {"machine-id", machine},
-                {"resolv.conf", VIEW_RESOLV_CONF},
-                {"passwd", f->passwd},
-                {"group", f->group},
-        };
-        for (size_t i = 0; i < ELEMENTSOF(files); i++)
-                if (files[i].text && (r = plan_add(p, OP_LAYER_FILE, files[i].name, files[i].text, 0, 0644, layer)) < 0)
-                        return r;
+        if ((r = view_add_names(p, f, "", layer)) < 0 ||
+            (f->passwd && (r = plan_add(p, OP_LAYER_FILE, "passwd", f->passwd, 0, 0644, layer)) < 0) ||
+            (f->group && (r = plan_add(p, OP_LAYER_FILE, "group", f->group, 0, 0644, layer)) < 0))
+                return r;
         for (size_t i = 0; i < ELEMENTSOF(etc_hidden); i++)
                 if ((r = plan_add(p, OP_LAYER_WHITEOUT, etc_hidden[i], NULL, 0, 0, layer)) < 0)
                         return r;

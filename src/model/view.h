@@ -5,6 +5,8 @@
 #include "model/plan.h"
 
 int view_add_scratch(struct plan *p, const char *path, mode_t mode) _must_check_;
+/* Files of /etc that name the host and the network, in a layer; etc: what stands before their names there. */
+int view_add_names(struct plan *p, const struct view_facts *f, const char *etc, int layer) _must_check_;
 /* Devices, terminals, message queues, shared memory, in a /dev that is there. */
 /* The host's directories of programs and their data. */
 int view_add_programs(struct plan *p, const struct view_facts *f) _must_check_;
