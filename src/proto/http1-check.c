@@ -36,8 +36,10 @@ static bool next_element(struct http_text *rest, struct http_text *ret) {
 
 /* RFC 9110 section 7.6.1: only fields of this connection may be named. To name these would take from the other end what
  * it decides by. */
-static bool may_be_named(enum http_field_id id) {
+static bool may_be_named(enum http_field_id id, bool response) {
         switch (id) {
+        case HTTP_F_TRANSFER_ENCODING: /* some caches say so of their answers; it frames them all the same */
+                return response;
         case HTTP_F_OTHER:
         case HTTP_F_KEEP_ALIVE:
         case HTTP_F_PROXY_CONNECTION:
@@ -84,7 +86,7 @@ static enum http_refusal read_connection(struct http_head *h, struct http_text v
                         f->keep_alive = true;
                 else if (http_text_is(e, "upgrade"))
                         f->upgrade_option = true;
-                else if (!may_be_named(http_field_of(e.p, e.n)))
+                else if (!may_be_named(http_field_of(e.p, e.n), h->response))
                         return HTTP_CONNECTION_NAMES;
                 else
                         mark_named(h, e);

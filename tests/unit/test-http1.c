@@ -210,6 +210,7 @@ TEST(refused_fields) {
                 {"Connection: a,\tb", HTTP_BAD_CONNECTION},
                 {"Connection: Host", HTTP_CONNECTION_NAMES},
                 {"Connection: x, Content-Length", HTTP_CONNECTION_NAMES},
+                {"Connection: Transfer-Encoding", HTTP_CONNECTION_NAMES},
                 {"Connection: authorization", HTTP_CONNECTION_NAMES},
                 {"Connection: cookie", HTTP_CONNECTION_NAMES},
                 {"Upgrade: websocket", HTTP_BAD_UPGRADE},
@@ -465,6 +466,10 @@ TEST(responses) {
                 {HTTP_CONNECT, "HTTP/1.1 200 OK\r\n\r\n", HTTP_TUNNEL, false},
                 {HTTP_CONNECT, "HTTP/1.1 407 No\r\nContent-Length: 5\r\n\r\n", HTTP_LENGTH, true},
                 {HTTP_GET, "HTTP/1.1 100 Continue\r\n\r\n", HTTP_NO_BODY, true},
+                {HTTP_GET,
+                        "HTTP/1.1 200 OK\r\nConnection: keep-alive, Transfer-Encoding\r\nTransfer-Encoding: "
+                        "chunked\r\n\r\n",
+                        HTTP_CHUNKED, true},
                 {HTTP_GET, "HTTP/1.1 200 OK\r\nUpgrade: h2,h2c\r\nConnection: Upgrade\r\nContent-Length: 5\r\n\r\n",
                         HTTP_LENGTH, true},
         };
