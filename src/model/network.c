@@ -131,7 +131,7 @@ int network_set_host(struct network_rule *r, const char *text, struct error *e) 
         struct request q = {};
         const char *why = NULL, *name = text;
         enum network_host kind = NETWORK_EXACT;
-        struct address_range range;
+        struct address_range range = {};
         int x;
 
         if (strstr(text, "://")) {
@@ -373,7 +373,7 @@ int network_add_query(struct network_rule *r, const char *key, const char *value
 }
 
 int network_add_address(struct network_rule *r, const char *text, struct error *e) {
-        struct address_range range, *ranges;
+        struct address_range range = {}, *ranges;
         int x = network_range_parse(text, &range, e);
 
         if (x < 0)

@@ -105,11 +105,12 @@ static int intern_grow(struct build *b) {
 }
 
 static int intern(struct build *b, const char *s, size_t n, struct table_string *ret) {
-        if (b->n_interned * 2 >= b->cap_interned && intern_grow(b) < 0)
+        if ((b->n_interned * 2 >= b->cap_interned && intern_grow(b) < 0) || !b->interned || !b->lengths)
                 return -ENOMEM;
+        const char *all = b->section[SECTION_STRINGS].data;
         size_t k = table_slot(table_hash(0, s, n)) & (b->cap_interned - 1);
-        for (; b->interned[k]; k = (k + 1) & (b->cap_interned - 1))
-                if (b->lengths[k] == n && memcmp(b->section[SECTION_STRINGS].data + b->interned[k] - 1, s, n) == 0)
+        for (; all && b->interned[k]; k = (k + 1) & (b->cap_interned - 1))
+                if (b->lengths[k] == n && memcmp(all + b->interned[k] - 1, s, n) == 0)
                         goto found;
         uint32_t at = count(b, SECTION_STRINGS);
         if (!add(b, SECTION_STRINGS, s, n) || !add(b, SECTION_STRINGS, "", 1))
@@ -479,7 +480,7 @@ static int add_intervals(struct build *b, struct table_group *g, const uint32_t 
 }
 
 static bool range_opens(const struct address_range *range) {
-        struct request_address first, last;
+        struct request_address first = {}, last;
 
         memcpy(first.byte, range->byte, 16);
         last = first;

@@ -597,7 +597,7 @@ static void run_class(struct look *l, const struct table_class *c) {
         for (size_t i = 0; i < l->r->n_segments && !none(&from, a.summary); i++) {
                 step(l->t, c, &a, l->r->segment[i], &from, to);
                 from = (struct view){to->active, to->wild, to->word};
-                to = to == &even ? &odd : &even;
+                to = to == &even ? &odd : &even; /* cppcheck-suppress uninitvar; step fills what it says is active */
         }
         accept(l, c, &a, &from);
         if (l->v->rule == TABLE_NONE && l->denied == TABLE_NONE)
