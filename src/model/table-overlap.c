@@ -18,9 +18,14 @@ static const char *meet_hosts(const struct network_rule *a, const struct network
         if ((a->kind == NETWORK_ADDRESS) != (b->kind == NETWORK_ADDRESS))
                 return NULL;
         if (a->kind == NETWORK_ADDRESS) {
-                if (network_range_within(&a->range, &b->range))
-                        return a->host;
-                return network_range_within(&b->range, &a->range) ? b->host : NULL;
+                bool inner = network_range_within(&a->range, &b->range);
+                struct request_address first = {};
+                char text[ADDRESS_TEXT_MAX];
+                if (!inner && !network_range_within(&b->range, &a->range))
+                        return NULL;
+                memcpy(first.byte, inner ? a->range.byte : b->range.byte, sizeof(first.byte));
+                snprintf(dst, size, strchr(address_format(&first, text), ':') ? "[%s]" : "%s", text);
+                return dst;
         }
         if (na < nb || (na == nb && a->kind > b->kind)) { /* a is the longer, or the one with fewer names */
                 const struct network_rule *x = a;

@@ -346,7 +346,7 @@ TEST(different_secrets_must_not_meet) {
         refused("network:\n- {host: '**.test', secret: one, port: 8000-9000}\n- {host: '*.a.test', secret: two, port: [1, 8500-8600]}\n",
                 "GET https://x.a.test:8500/", "");
         refused("network:\n- {host: '**', secret: one}\n- {host: '**', secret: two}\n", "https://x/", "");
-        refused("network:\n- {host: 10.0.0.0/8, secret: one}\n- {host: 10.1.0.0/16, secret: two, methods: ['*']}\n", "https://10.1.0.0/16/", "");
+        refused("network:\n- {host: 10.0.0.0/8, secret: one}\n- {host: 10.1.0.0/16, secret: two, methods: ['*']}\n", "GET https://10.1.0.0/", "");
         refused("network:\n- {host: a.test, secret: one, paths: ['/a*c']}\n- {host: a.test, secret: two, paths: ['/*b*']}\n", "https://a.test/abc", "");
         refused("network:\n- {host: a.test, secret: one, paths: ['/**/x']}\n- {host: a.test, secret: two, paths: ['/y/**']}\n", "https://a.test/y/x", "");
         compiled("network:\n- {host: a.test, secret: one}\n- {host: a.test, secret: one}\n- {host: a.test}\n");

@@ -175,6 +175,73 @@ TEST(like_the_plain_decision) {
         check(allowed > total / 20 && allowed < total * 19 / 20);
 }
 
+/* Two rules with different secrets: they are refused where some request passes both, and the example is one. */
+static bool passes(const struct network_rule *u, const struct request *r) {
+        return plain_host(u, r) && plain_port(u, r->port) && plain_request(u, r, 0);
+}
+
+TEST(secrets_that_meet) {
+        struct random r = {0x5ec4e7};
+        size_t met = 0, apart = 0;
+
+        for (int round = 0; round < 30000; round++) {
+                struct network n = {};
+                struct error e = {};
+                for (int i = 0; i < 2; i++) {
+                        struct network_rule u = {};
+                        char path[128];
+                        unsigned written = WROTE_SECRET;
+                        check(network_set_host(&u, ONE_OF(&r, fixture_hosts), &e) == 0);
+                        if (draw(&r, 3) == 0)
+                                check(network_add_port(&u, ONE_OF(&r, fixture_ports), &e) == 0);
+                        u.protocols = draw(&r, 6) ? NETWORK_HTTPS : NETWORK_HTTP;
+                        if (draw(&r, 2))
+                                check(network_add_method(&u, ONE_OF(&r, fixture_methods), &e) == 0);
+                        for (uint32_t k = draw(&r, 3); k > 0; k--) {
+                                fixture_path(&r, path, sizeof(path));
+                                if (network_add_path(&u, path, &e) < 0)
+                                        k++;
+                        }
+                        u.secret = strdup(i ? "two" : "one");
+                        check(network_add_rule(&n, &u, written | WROTE_PROTOCOL, &e) == 0);
+                }
+                const struct network_rule *a = &n.rules[0], *b = &n.rules[1];
+                int x = table_check_secrets(&n, &e);
+                if (x < 0) {
+                        char buf[REQUEST_HOST_MAX + 1 + REQUEST_TARGET_MAX], method[32] = "";
+                        struct request q = {};
+                        const char *colon = strrchr(e.msg, ' '), *url = colon + 1, *m = colon, *why = "";
+                        check(colon && strstr(e.msg, "different secrets"));
+                        while (m > e.msg && m[-1] != ' ')
+                                m--;
+                        snprintf(method, sizeof(method), "%.*s", (int)(colon - m), m);
+                        int y = canonical_url(url, strlen(url), buf, sizeof(buf), &q, &why);
+                        /* An example with an empty segment is none that a client can send; the rules overlap only there. */
+                        if (y < 0 && strstr(url + 8, "//"))
+                                ;
+                        else {
+                                q.method = fixture_text(method);
+                                if (y < 0 || !passes(a, &q) || !passes(b, &q))
+                                        printf("# %s (%s)\n", e.msg, why);
+                                check(y == 0 && passes(a, &q) && passes(b, &q));
+                        }
+                        met++;
+                } else {
+                        for (int k = 0; k < 40; k++) {
+                                struct request q;
+                                fixture_request(&r, &q);
+                                if (q.layer == REQUEST_L7 && passes(a, &q) && passes(b, &q))
+                                        printf("# %s%s %s%s missed\n", a->host, a->paths.n ? a->paths.items[0] : "", b->host, b->paths.n ? b->paths.items[0] : "");
+                                check(q.layer == REQUEST_L4 || !passes(a, &q) || !passes(b, &q));
+                        }
+                        apart++;
+                }
+                network_clear(&n);
+        }
+        printf("# %zu met, %zu apart\n", met, apart);
+        check(met > 500 && apart > 500);
+}
+
 TEST(globs_like_the_plain_ones) {
         struct random r = {77};
         for (int i = 0; i < 200000; i++) {
