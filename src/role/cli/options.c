@@ -101,7 +101,7 @@ const struct command_spec command_table[COMMAND_N] = {
                 "questions for it: where does it run, what can it reach, what can its credentials do. Then lists what is weak, each "
                 "with its line, what follows from it and what mends it. Nothing else is read and nothing is asked; values that may "
                 "be secret are not shown."},
-        [COMMAND_IMAGE] = {COMMAND_IMAGE, "image", NULL, "import SOURCE | pull NAME | ls | inspect NAME | rm NAME... | prune",
+        [COMMAND_IMAGE] = {COMMAND_IMAGE, "image", NULL, "import SOURCE | pull NAME | build DIRECTORY | ls | inspect NAME | rm NAME... | prune",
                 "import, list and remove images",
                 "import makes an image of a directory with a root file system, a tar of one, an OCI layout (DIR or DIR:NAME), an OCI "
                 "archive or an archive of docker save; - is standard input. Archives are read by processes that can do nothing but unpack "
