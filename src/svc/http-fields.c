@@ -1,5 +1,19 @@
 /* See http-fields.h. */
+#include <string.h>
+#include <strings.h>
+
 #include "svc/http-fields.h"
+
+/* Names without a number of their own that mean the same. */
+static bool overrides(const struct http_head *head, const struct http_field *field) {
+        static const char *const names[] = {"x-method-override", "x-http-method"};
+        const struct http_text name = http_field_name(head, field);
+
+        for (size_t i = 0; i < ELEMENTSOF(names); i++)
+                if (strlen(names[i]) == name.n && strncasecmp(names[i], name.p, name.n) == 0)
+                        return true;
+        return false;
+}
 
 bool http_fields_keep(void *arg, const struct http_head *head, const struct http_field *field) {
         switch (field->id) {
@@ -14,6 +28,8 @@ bool http_fields_keep(void *arg, const struct http_head *head, const struct http
         /* Responses: to another host or port, by a protocol that is not carried (RFC 7838). */
         case HTTP_F_ALT_SVC:
                 return !head->response;
+        case HTTP_F_OTHER:
+                return head->response || !overrides(head, field);
         default:
                 return true;
         }

@@ -8,20 +8,27 @@
 #define ROUNDS_MAX 64      /* before others have their turn */
 #define CHUNK_SPACE 64u    /* head and tail of a chunk, and the last chunk */
 #define BODY_ROOM_MIN 8192u /* less room is waited for to grow */
+#define SPARES_MAX 16u      /* buffers that are kept for whoever needs one next: the heap does not grow and shrink with each */
 
 /* --- buffers --- */
 
 static size_t filled(const struct http_buffer *b) { return b->n - b->at; }
 static size_t room(const struct http_buffer *b) { return HTTP_RELAY_BYTES - filled(b); }
 
+static char *spares[SPARES_MAX];
+static unsigned n_spares;
+
 static void empty(struct http_buffer *b) {
-        free(b->data);
+        if (b->data && n_spares < SPARES_MAX)
+                spares[n_spares++] = b->data;
+        else
+                free(b->data);
         *b = (struct http_buffer){};
 }
 
 /* Space for at least one byte behind what is there; false: no memory, or full. */
 static bool make_room(struct http_buffer *b) {
-        if (!b->data && !(b->data = (char *)malloc(HTTP_RELAY_BYTES)))
+        if (!b->data && !(b->data = n_spares > 0 ? spares[--n_spares] : (char *)malloc(HTTP_RELAY_BYTES)))
                 return false;
         if (b->at > 0 && (b->at == b->n || HTTP_RELAY_BYTES - b->n < BODY_ROOM_MIN)) {
                 memmove(b->data, b->data + b->at, filled(b));
@@ -57,19 +64,20 @@ static void take(struct http_buffer *b, size_t n) {
 
 static bool usable(const struct http_end *e) { return e->ready && e->s.w.fd >= 0 && !e->s.shaking; }
 
-/* 1: something came, or the end; 0: nothing now; < 0: broken. */
-static int fill(struct http_end *e) {
-        if (!usable(e) || e->eof)
+/* Reads at most n bytes into b, behind what is there. 1: something came, or the end; 0: nothing now; < 0: broken. */
+static int fill_some(struct http_end *e, struct http_buffer *b, uint64_t n) {
+        if (!usable(e) || e->eof || e->drained)
                 return 0;
-        if (!make_room(&e->in))
-                return e->in.data ? 0 : -ENOMEM;
-        ssize_t k = stream_read(&e->s, e->in.data + e->in.n, HTTP_RELAY_BYTES - e->in.n);
+        if (!make_room(b))
+                return b->data ? 0 : -ENOMEM;
+        ssize_t k = stream_read(&e->s, b->data + b->n, (size_t)MIN(n, (uint64_t)(HTTP_RELAY_BYTES - b->n)));
+        e->drained = e->s.drained;
         if (k > 0) {
-                e->in.n += (size_t)k;
+                b->n += (size_t)k;
                 return 1;
         }
-        if (filled(&e->in) == 0)
-                empty(&e->in);
+        if (filled(b) == 0)
+                empty(b);
         if (k == -EAGAIN)
                 return 0;
         if (k < 0)
@@ -77,6 +85,8 @@ static int fill(struct http_end *e) {
         e->eof = true;
         return 1;
 }
+
+static int fill(struct http_end *e) { return fill_some(e, &e->in, UINT64_MAX); }
 
 static int flush(struct http_end *e) {
         int moved = 0;
@@ -97,7 +107,7 @@ static void close_upstream(struct http_relay *r) {
         stream_close_gently(&r->upstream.s, r->loop);
         empty(&r->upstream.in);
         empty(&r->upstream.out);
-        r->upstream.eof = r->upstream.ready = false;
+        r->upstream.eof = r->upstream.ready = r->upstream.drained = false;
 }
 
 /* --- the end --- */
@@ -176,6 +186,40 @@ static void fail(struct http_relay *r, const char *text) {
 
 /* --- bodies --- */
 
+/* Bytes that are a body's as they come, where they are written as they are: from one socket into the buffer of the other. */
+static bool passes_whole(const struct http1_body *b, enum http_framing framing) {
+        return framing != HTTP_CHUNKED && ((b->framing == HTTP_LENGTH && b->left > 0) || b->framing == HTTP_CLOSE);
+}
+
+static int pass_body(struct http_relay *r, bool up, struct http1_body *b, bool *ret_done, enum http_refusal *ret_refused) {
+        struct http_end *from = up ? &r->client : &r->upstream, *to = up ? &r->upstream : &r->client;
+        struct http_buffer *out = &to->out;
+        struct http_text slice;
+        size_t used;
+
+        if (!make_room(out))
+                return out->data ? 0 : -ENOMEM;
+        size_t n = out->n;
+        int k = fill_some(from, out, b->framing == HTTP_LENGTH ? b->left : UINT64_MAX);
+        if (k <= 0)
+                return k;
+        if (from->eof) {
+                k = http1_body_eof(b);
+                *ret_done = k == 0;
+                *ret_refused = b->refused;
+                return k < 0 ? k : 1;
+        }
+        size_t came = out->n - n;
+        k = http1_body_read(b, out->data + n, came, &slice, &used);
+        *ret_refused = b->refused;
+        if (k < 0) {
+                out->n = n;
+                return k;
+        }
+        *ret_done = k == 1;
+        return r->owner->moved(r, up, came) ? 1 : -ECANCELED;
+}
+
 /* Moves some of a body from one end to the other. 1: progress; 0: waits; < 0: an error of the reader, *ret_refused. */
 static int move_body(struct http_relay *r, bool up, struct http1_body *b, enum http_framing framing, bool *ret_done,
                      enum http_refusal *ret_refused) {
@@ -191,6 +235,8 @@ static int move_body(struct http_relay *r, bool up, struct http1_body *b, enum h
         if (filled(&from->in) == 0) {
                 if (!r->owner->may_read(r, up))
                         return 0;
+                if (passes_whole(b, framing))
+                        return pass_body(r, up, b, ret_done, ret_refused);
                 k = fill(from);
                 if (k < 0)
                         return k;
@@ -227,16 +273,24 @@ static int move_body(struct http_relay *r, bool up, struct http1_body *b, enum h
 
 /* --- requests --- */
 
+/* The upstream has said something, or gone, while nobody has asked it anything. */
+static void watch_idle_upstream(struct http_relay *r) {
+        if (fill(&r->upstream) != 0)
+                close_upstream(r);
+}
+
 static int start_request(struct http_relay *r, size_t head) {
         struct http1_out out = {.from = &r->request, .framing = r->request.framing, .length = r->request.length,
                                 .websocket = r->request.websocket};
         enum http_refusal why = HTTP_OK;
 
+        r->upstream.drained = false; /* whether it is still there is asked of the kernel, not of the last event */
+        watch_idle_upstream(r);
         r->deadline = 0;
         r->body_max = UINT64_MAX;
         r->request_done = r->request.framing == HTTP_NO_BODY;
         r->response_begun = r->response_done = false;
-        r->close = !r->request.keep_alive;
+        r->close = !r->request.keep_alive || r->request.version == HTTP_1_0;
         r->up = r->request.framing;
         out.method = http_span_text(&r->request, r->request.method);
         switch (r->owner->request(r, &out)) {
@@ -292,16 +346,6 @@ static int read_request(struct http_relay *r) {
         if (c->eof)
                 return -ECONNRESET;
         return k > 0 ? 1 : fill(c);
-}
-
-/* The upstream has said something, or gone, while nobody has asked it anything. */
-static int watch_idle_upstream(struct http_relay *r) {
-        if (!usable(&r->upstream))
-                return 0;
-        int k = fill(&r->upstream);
-        if (k != 0)
-                close_upstream(r);
-        return 0;
 }
 
 static int step_up(struct http_relay *r) {
@@ -400,7 +444,8 @@ static int read_response(struct http_relay *r) {
 /* Both are done. */
 static void finish(struct http_relay *r) {
         r->owner->done(r, false);
-        if (!r->response.keep_alive || r->response.framing == HTTP_CLOSE || !r->request_done)
+        /* What an upstream has said beyond its answer is no answer to another request (RFC 9112 section 6.3). */
+        if (!r->response.keep_alive || r->response.framing == HTTP_CLOSE || !r->request_done || filled(&r->upstream.in) > 0)
                 close_upstream(r);
         if (r->close) {
                 begin_closing(r);
@@ -505,6 +550,14 @@ static bool wants_in(const struct http_relay *r, bool up) {
         }
 }
 
+/* What is not of interest now, and was before, is left in the loop until it happens: most of it is soon wanted again. */
+static void wait_for(struct http_relay *r, bool up, bool out) {
+        struct http_end *e = up ? &r->client : &r->upstream;
+        bool in = wants_in(r, up) || (e->drained && !e->eof && e->s.w.events & EPOLLIN);
+
+        stream_want(&e->s, r->loop, in, out);
+}
+
 static int round_of(struct http_relay *r) {
         int sum = 0, k;
 
@@ -564,8 +617,8 @@ void http_relay_run(struct http_relay *r) {
                 r->owner->ended(r);
                 return;
         }
-        stream_want(&r->client.s, r->loop, wants_in(r, true), filled(&r->client.out) > 0 || k > 0);
-        stream_want(&r->upstream.s, r->loop, wants_in(r, false), filled(&r->upstream.out) > 0);
+        wait_for(r, true, filled(&r->client.out) > 0 || k > 0);
+        wait_for(r, false, filled(&r->upstream.out) > 0);
 }
 
 void http_relay_init(struct http_relay *r, const struct http_relay_owner *owner, struct loop *loop) {
@@ -577,32 +630,39 @@ void http_relay_init(struct http_relay *r, const struct http_relay_owner *owner,
         r->client.ready = true;
 }
 
+/* That it can be written says nothing of what there is to read, except within TLS, where one may wait for the other. */
+static void happened(struct http_end *e, uint32_t events) {
+        if (e->s.tls || events & ~(uint32_t)EPOLLOUT)
+                e->drained = false;
+}
+
+void http_relay_shaken(struct http_relay *r, int result) {
+        if (result == -EAGAIN)
+                stream_want(&r->client.s, r->loop, true, false);
+        else if (result < 0) {
+                r->why = tls_why(r->client.s.tls);
+                r->owner->refused(r, HTTP_OK);
+                http_relay_cut(r);
+        } else
+                http_relay_run(r);
+}
+
 void http_relay_client_ready(struct watch *w, uint32_t events) {
         struct http_relay *r = loop_container(w, struct http_relay, client.s.w);
 
-        if (r->client.s.shaking) {
-                int k = stream_handshake(&r->client.s);
-                if (k == -EAGAIN) {
-                        stream_want(&r->client.s, r->loop, true, false);
-                        return;
-                }
-                if (k < 0) {
-                        r->why = tls_why(r->client.s.tls);
-                        r->owner->refused(r, HTTP_OK);
-                        http_relay_cut(r);
-                        return;
-                }
-        } else if (events & EPOLLERR || (events & EPOLLHUP && !(events & EPOLLIN) && r->state == HTTP_RELAY_ACTIVE)) {
+        happened(&r->client, events);
+        if (r->client.s.shaking)
+                http_relay_shaken(r, stream_handshake(&r->client.s));
+        else if (events & EPOLLERR || (events & EPOLLHUP && !(events & EPOLLIN) && r->state == HTTP_RELAY_ACTIVE))
                 http_relay_cut(r); /* nobody waits for the answer any more */
-                return;
-        }
-        http_relay_run(r);
+        else
+                http_relay_run(r);
 }
 
 void http_relay_upstream_ready(struct watch *w, uint32_t events) {
         struct http_relay *r = loop_container(w, struct http_relay, upstream.s.w);
 
-        (void)events;
+        happened(&r->upstream, events);
         if (r->upstream.s.shaking) {
                 int k = stream_handshake(&r->upstream.s);
                 if (k == -EAGAIN) {

@@ -20,6 +20,7 @@ struct http_end {
         struct http_buffer in, out;
         bool eof;  /* nothing more comes */
         bool ready; /* connected: may be written and read */
+        bool drained; /* there was nothing more to read, and no event since */
 };
 
 enum http_relay_verdict {
@@ -80,6 +81,8 @@ void http_relay_init(struct http_relay *r, const struct http_relay_owner *owner,
 /* Of a stream's watch: the relay must be that of the end. */
 void http_relay_client_ready(struct watch *w, uint32_t events);
 void http_relay_upstream_ready(struct watch *w, uint32_t events);
+/* What a step of the client's handshake has brought, for an owner that makes it. */
+void http_relay_shaken(struct http_relay *r, int result);
 /* The upstream is there. */
 void http_relay_connected(struct http_relay *r);
 /* It could not be had: the request is answered by `failed`. */

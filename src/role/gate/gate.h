@@ -54,7 +54,8 @@ struct gate {
         struct names names;
         uint8_t own[4];
         struct client *clients;
-        struct web *webs; /* web.c */
+        struct web *webs;   /* web.c */
+        struct web2 *webs2; /* web2.c */
         unsigned n_clients, n_streams;
         struct dns_stream *streams;
         uint64_t reports_second; /* of the bucket below */

@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 #include "generated/seccomp-gate.h"
-#include "role/gate/gate.h"
+#include "role/gate/web.h"
 #include "svc/net-cage.h"
 #include "svc/net-table.h"
 
@@ -34,6 +34,7 @@ static void broker_ready(struct watch *w, uint32_t events) {
                 loop_close(&gate.loop, w);
         clients_resume(&gate);
         webs_resume(&gate);
+        webs2_resume(&gate);
         guests_resume(&gate);
 }
 
@@ -45,6 +46,7 @@ static void take_order(struct gate *g, const struct net_order *o, int *fds, size
                         fds[0] = -1;
                 clients_resume(g);
                 webs_resume(g);
+                webs2_resume(g);
                 guests_resume(g);
         } else if (o->type == NET_POLICY && n == 1) {
                 const struct net_report done = {.type = NET_POLICY_DONE};
@@ -76,9 +78,10 @@ static int tick(void *arg) {
 
         clients_tick(g);
         webs_tick(g);
+        webs2_tick(g);
         guests_tick(g);
         dns_tick(g);
-        return g->clients || g->webs || g->guests || g->streams ? TICK_MS : -1;
+        return g->clients || g->webs || g->webs2 || g->guests || g->streams ? TICK_MS : -1;
 }
 
 /* The CA's key is in this process alone from here on, and only as OpenSSL has it. */
