@@ -42,7 +42,6 @@ struct flow2 {
         struct http_head response;
         bool waits, chunked, head_done, answered; /* answered here: `in` is the body */
         bool eof;
-        bool early; /* the answer is complete, and the request was not */
 };
 
 static struct flow2 *waiting;
@@ -285,10 +284,6 @@ static void on_content(struct h2_stream *s, const char *p, size_t n, bool end) {
                 h2_taken(s, n);
                 return;
         }
-        if (f->early) { /* RFC 9113 section 8.1: nobody wants the rest of it */
-                h2_reset(s);
-                return;
-        }
         f->content += n;
         if (f->content > f->body_max) {
                 char body[DENIAL_JSON_MAX];
@@ -349,13 +344,8 @@ static ssize_t on_pull(struct h2_stream *s, char *buf, size_t n, bool *end) {
                         memcpy(buf, slice.p, slice.n);
                 f->in_at += used;
                 *end = k == 1;
-                if (k == 1) {
-                        f->early = !s->request_done;
-                        if (f->early && f->untaken > 0) /* room for the client to go on, and to be told */
-                                h2_taken(s, f->untaken);
-                        f->untaken = f->early ? 0 : f->untaken;
+                if (k == 1)
                         break;
-                }
         }
         return (ssize_t)slice.n;
 }
