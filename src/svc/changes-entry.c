@@ -195,7 +195,7 @@ static int compare_same_type(struct walk *w, struct level *l, const char *name, 
                         r = read_link(l->lower, name, &c->before.link);
                 if (r < 0)
                         return walk_failed(w, r, "read the link", name);
-                content = !streq(c->after.link, c->before.link);
+                content = !c->after.link || !c->before.link || !streq(c->after.link, c->before.link);
                 c->kind = CHANGE_LINK;
         } else if (S_ISCHR(u->st_mode) || S_ISBLK(u->st_mode)) {
                 content = u->st_rdev != lo->st_rdev;

@@ -146,8 +146,10 @@ int ids_find(struct ids *ret, struct error *e) {
                 return 0;
         }
         int r = find_range(&ids);
-        if (r < 0)
-                return error_errno(e, r, "which ids are yours cannot be told");
+        if (r < 0) {
+                error_errno(e, r, "which ids are yours cannot be told");
+                return r;
+        }
         if (r > 0)
                 ids.kind = IDS_SUBIDS;
         if (ids.kind == IDS_ONE)
