@@ -1,4 +1,4 @@
-"""Debian packages that container-debian installs inside, each set with everything that the image lacks for it, in the
+"""Debian packages that container-debian and network-clients install inside, each set with everything that the image lacks for it, in the
 tests' cache: $BELLJAR_TEST_CACHE/debs/SET/*.deb. Root fills it from the machine's own apt sources, once.
 """
 import os
@@ -9,6 +9,7 @@ import tempfile
 CACHE = os.environ.get("BELLJAR_TEST_CACHE") or "/var/cache/belljar-tests"
 DEBS = f"{CACHE}/debs"
 SETS = {"hello": ["hello"], "servers": ["postgresql", "nginx-light"], "pip": ["python3-pip"], "npm": ["npm"],
+        "clients": ["ca-certificates", "curl", "wget", "git", "openssh-client", "nodejs", "python3-requests", "postgresql-client", "redis-tools"],
         "compiler": ["build-essential"], "build": ["build-essential", "debhelper"]}
 # What a set needs beside its own files.
 BASE = {"build": "compiler"}

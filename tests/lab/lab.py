@@ -166,7 +166,8 @@ def copy_etc(folder, ca):
     for name, text in hands.items():
         as_root("sh", "-c", 'rm -f "$1" && cat >"$1" && chmod 644 "$1"', "-", os.path.join(etc, name), input=text)
     bundle = os.path.join(etc, "ssl/certs/ca-certificates.crt")
-    as_root("sh", "-c", 'mkdir -p "${1%/*}" && { cat "$1" "$2"; true; } >"$1.new" 2>&- && mv -f "$1.new" "$1" && chmod 644 "$1"', "-", bundle, ca)
+    as_root("sh", "-c", 'mkdir -p "${1%/*}" && { cat "$1" "$2"; true; } >"$1.new" 2>&- && mv -f "$1.new" "$1" && chmod 644 "$1" && '
+            'cat "$2" >"${1%/*}/$(openssl x509 -noout -hash -in "$2").0"', "-", bundle, ca)
     checked(LIBC.mount(etc.encode(), b"/etc", None, MS_BIND | MS_REC, None), "the lab's /etc")
     if os.getuid() != 0:
         # Programs that take rights by their mode do so for the users of the namespace which they are of.
@@ -376,7 +377,9 @@ def pattern(n, seed=0):
 
 
 class Lab:
-    def __init__(self, servers=True):
+    def __init__(self, skip=()):
+        """skip: ports that servers of the test's own take, see open()."""
+        self.skip, self.files = skip, None
         # Not beneath the folder of the test: it vanishes with the namespace, whoever owns what is in it.
         self.folder = tempfile.mkdtemp(prefix="lab-")
         checked(LIBC.mount(b"lab", self.folder.encode(), b"tmpfs", 0, b"mode=755"), "a tmpfs")
@@ -394,11 +397,10 @@ class Lab:
         self.thread = threading.Thread(target=self.serve, daemon=True)
         self.ready = threading.Event()
         self.failure = None
-        if servers:
-            self.thread.start()
-            self.ready.wait(20)
-            if self.failure or not self.ready.is_set():
-                raise RuntimeError(f"the lab's servers do not start: {self.failure}")
+        self.thread.start()
+        self.ready.wait(20)
+        if self.failure or not self.ready.is_set():
+            raise RuntimeError(f"the lab's servers do not start: {self.failure}")
 
     def hang(self):
         """A listener whose queue is full: the kernel drops what else comes."""
@@ -449,7 +451,7 @@ class Lab:
         tls.sni_callback = named
         special = {HTTP: self.http, 8080: self.http, HTTPS: self.http, ECHO: self.echo, HASH: self.hash, SOURCE: self.source,
                    SILENT: self.silent, RESET: self.reset, 53: self.dns_stream}
-        for port in (*special, *SINKS):
+        for port in {*special, *SINKS} - {*self.skip}:
             fn = special.get(port, self.sink)
             for family, address in ((socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::")):
                 s = socket.socket(family, socket.SOCK_STREAM)
@@ -545,7 +547,7 @@ class Lab:
         writer.transport.abort()
 
     async def http(self, c, reader, writer):
-        """Says what it was asked, as often as it is; a body by its length only."""
+        """Says what it was asked, as often as it is, or gives a file beneath self.files; a body by its length only."""
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
             c.took(head)
@@ -555,8 +557,15 @@ class Lab:
                     n = int(line.split(b":")[1])
             if n:
                 c.took(await reader.readexactly(n))
-            body = b"lab " + head.split(b"\r\n")[0] + b"\n"
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % len(body) +
+            body, status = b"lab " + head.split(b"\r\n")[0] + b"\n", b"200 OK"
+            path = head.split()[1].decode().split("?")[0]
+            if self.files and path.startswith("/files/"):
+                try:
+                    with open(os.path.join(self.files, path[7:]), "rb") as f:
+                        body = f.read()
+                except OSError:
+                    body, status = b"", b"404 Not Found"
+            writer.write(b"HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % (status, len(body)) +
                          (b"" if head.startswith(b"HEAD") else body))
             await writer.drain()
 
