@@ -13,7 +13,7 @@ void *build_append(struct build *b, struct growing *g, const void *data, size_t 
                 return g;
         if (g->len + n > TABLE_SIZE_MAX)
                 return NULL;
-        if (g->len + n > g->cap) {
+        if (!g->data || g->len + n > g->cap) {
                 size_t cap = MAX(g->cap * 2, MAX(g->len + n, (size_t)256));
                 char *p = realloc(g->data, cap);
                 if (!p)

@@ -1,5 +1,5 @@
 /* How the block of table.h is laid out: a header, then sections of records of a fixed size, each aligned to 8 bytes.
- * Private to table-compile*.c, table-load.c, table.c and their tests. Numbers are in the machine's own order: the block
+ * Private to table*.c and their tests. Numbers are in the machine's own order: the block
  * never leaves it.
  *
  * A path's pattern of n segments has n + 1 states, state i: its first i segments are done; they are n + 1 bits next to
