@@ -232,7 +232,7 @@ static int add_jvms(struct finder *f) {
         if (f->image.n == 0)
                 return r < 0 ? r : add_jvms_in(f, open(TRUST_JVM_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         for (size_t i = 0; r == 0 && i < f->image.n; i++)
-                r = add_jvms_in(f, beneath_open(f->image.fds[i], TRUST_JVM_FOLDER + 1, O_RDONLY | O_DIRECTORY));
+                r = add_jvms_in(f, beneath_open(f->image.fds[i], &TRUST_JVM_FOLDER[1], O_RDONLY | O_DIRECTORY));
         return r;
 }
 
