@@ -590,6 +590,67 @@ def visible():
                 say("unix-seen." + line.split()[7].replace(" ", "_"), 0)
 
 
+# ---- requests ----
+
+def requests(path):
+    """A JSON file of [name, port, server name or null, [bytes as latin-1, ...]]: each over a connection of its own to ok.test, with
+    TLS where the port is 443. Says the status of each response that came, in one line: "http.NAME STATUS..."; 0 is an end, -1 a reset."""
+    import json
+    import ssl
+    with open(path, encoding="ascii") as f:
+        todo = json.load(f)
+    tls = ssl.create_default_context()
+    tls.check_hostname = False
+    for name, port, sni, parts in todo:
+        answers, data = [], b""
+        try:
+            s = socket.create_connection(("ok.test", port), 5)
+            s.settimeout(3)
+            if port == 443:
+                s = tls.wrap_socket(s, server_hostname=sni)
+            for part in parts:
+                s.sendall(part.encode("latin-1"))
+                time.sleep(0.02 if len(parts) > 1 else 0)
+            while True:
+                got = s.recv(65536)
+                if not got:
+                    answers.append(0)
+                    break
+                data += got
+                while b"\r\n\r\n" in data:
+                    head, _, rest = data.partition(b"\r\n\r\n")
+                    n = next((int(x.split(b":")[1]) for x in head.split(b"\r\n") if x.lower().startswith(b"content-length:")), 0)
+                    if len(rest) < n:
+                        break
+                    answers.append(int(head.split()[1]))
+                    data = rest[n:]
+                if answers and not data and len(answers) >= sum(p.count("HTTP/1") for p in parts):
+                    break
+        except TimeoutError:
+            answers.append(-2)
+        except OSError:
+            answers.append(-1)
+        print(f"http.{name}", *answers, flush=True)
+
+
+def keep_alive(port, path, every="0.1"):
+    """Asks again and again over one connection; the status of each answer."""
+    with socket.create_connection(("ok.test", int(port)), 5) as s:
+        s.settimeout(5)
+        while True:
+            s.sendall(f"GET {path} HTTP/1.1\r\nHost: ok.test\r\n\r\n".encode())
+            data = b""
+            while got := s.recv(65536):
+                data += got
+                head, _, body = data.partition(b"\r\n\r\n")
+                if body and len(body) >= int(head.lower().partition(b"content-length:")[2].split()[0]):
+                    break
+            print("status", data.split()[1].decode() if data else "end", flush=True)
+            if not data or data.split()[1] != b"200":
+                break
+            time.sleep(float(every))
+
+
 # ---- transfers ----
 
 def pattern_hash(n):

@@ -380,6 +380,7 @@ class Lab:
     def __init__(self, skip=()):
         """skip: ports that servers of the test's own take, see open()."""
         self.skip, self.files = skip, None
+        self.answers = {}   # path -> a whole response, in place of what http() would say
         # Not beneath the folder of the test: it vanishes with the namespace, whoever owns what is in it.
         self.folder = tempfile.mkdtemp(prefix="lab-")
         checked(LIBC.mount(b"lab", self.folder.encode(), b"tmpfs", 0, b"mode=755"), "a tmpfs")
@@ -551,14 +552,23 @@ class Lab:
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
             c.took(head)
-            n = 0
+            n, chunked = 0, False
             for line in head.split(b"\r\n"):
                 if line.lower().startswith(b"content-length:"):
                     n = int(line.split(b":")[1])
+                chunked = chunked or line.lower().replace(b" ", b"") == b"transfer-encoding:chunked"
+            if chunked:
+                while (line := await reader.readuntil(b"\r\n")) and int(line.split(b";")[0], 16):
+                    c.took(line + await reader.readexactly(int(line.split(b";")[0], 16) + 2))
+                c.took(line + await reader.readuntil(b"\r\n"))
             if n:
                 c.took(await reader.readexactly(n))
             body, status = b"lab " + head.split(b"\r\n")[0] + b"\n", b"200 OK"
-            path = head.split()[1].decode().split("?")[0]
+            path = head.split()[1].decode("latin-1").split("?")[0]
+            if path in self.answers:
+                writer.write(self.answers[path])
+                await writer.drain()
+                continue
             if self.files and path.startswith("/files/"):
                 try:
                     with open(os.path.join(self.files, path[7:]), "rb") as f:
