@@ -69,7 +69,7 @@ struct net_report {
 };
 
 enum net_order_type {
-        NET_CONFIG = 1, /* to a gate, first: pool, own, published */
+        NET_CONFIG = 1, /* to a gate, first: pool, own, sockets, published */
         NET_BROKER,     /* to a gate: n is the identity; ancillary: the socket to it */
         NET_LEASE,      /* to a broker: forwards until n (ms, CLOCK_MONOTONIC) */
         NET_POLICY,     /* to both: ancillary: the new compiled policy, sealed; to a broker also memory for its budgets */
@@ -80,6 +80,7 @@ struct net_order {
         uint32_t pool_prefix;
         uint64_t n;
         uint8_t pool[4], own[4];
+        uint32_t sockets; /* bit i: the socket of enum netns_fd i is there */
         uint32_t n_published;
         uint16_t published[NET_PUBLISHED_MAX]; /* ports inside, in the order of the listeners */
 };

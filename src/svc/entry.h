@@ -28,7 +28,8 @@ enum run_msg_type {
         RUN_TERMINAL,    /* ancillary: the master of the sandbox's terminal */
         RUN_STOPPED,     /* the command was stopped from its terminal: status is the signal */
         RUN_ENDED,       /* result; the last message */
-        RUN_NET_START,   /* status: enum net_role; ancillary: the fds that net_start() takes */
+        RUN_NET_START,   /* status: enum net_role; ancillary: the fds that net_start() takes; for a run without a network, init, and a
+                          * gate's control and NETNS_DNS_UDP4 only */
         RUN_NET_REPORT,  /* report: of a gate or a broker, untrusted */
         RUN_NET_RULES,   /* ancillary: user and network namespace, rules (svc/net-rules.h); RUN_NET_RULES_DONE is the answer */
         RUN_NET_FAILED,  /* status: -errno or 0; report.text: what of the network does not work any more */
@@ -63,6 +64,7 @@ struct run_msg {
                 struct run_result result;
                 struct init_readback readback;
                 struct net_report report;
+                int32_t init; /* its pid */
         };
 };
 

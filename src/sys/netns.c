@@ -74,6 +74,14 @@ static int bound(int family, int type, uint16_t port, bool transparent) {
         return TAKE_FD(fd);
 }
 
+int netns_questions(int *ret) {
+        int r = netns_loopback();
+        if (r < 0)
+                return r;
+        *ret = bound(AF_INET, SOCK_DGRAM, 53, false);
+        return MIN(*ret, 0);
+}
+
 int netns_prepare(const struct nft_config *c, void *buf, size_t size, int fds[NETNS_N], const char **ret_what) {
         static const struct {
                 int family, type;

@@ -8,5 +8,7 @@
 
 /* Brings up lo, and nothing else: a sandbox without a network policy. */
 int netns_loopback(void) _must_check_;
+/* The same, and one of the gate's sockets, NETNS_DNS_UDP4: so that questions for names are answered, by a no. */
+int netns_questions(int *ret) _must_check_;
 /* Also the routes, the rules and the sockets. fds is untouched on failure; *ret_what names what failed. */
 int netns_prepare(const struct nft_config *c, void *buf, size_t size, int fds[NETNS_N], const char **ret_what) _must_check_;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -18,6 +19,7 @@
 #include "role/cli/guard.h"
 #include "svc/net-rules.h"
 #include "svc/net-start.h"
+#include "svc/net-table.h"
 
 /* Passed on to the command; TSTP pauses it, WINCH resizes its terminal, CHLD is about the supervisor. */
 static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
@@ -168,20 +170,57 @@ static void stop_self(struct relay *r) {
         ask(r, RUN_RESUME, 0);
 }
 
+/* What the gate of a run without a network needs besides its control and the one socket: the sandbox's namespaces, a policy
+ * without a rule, and no CA. */
+static int complete_gate(const struct relay *r, pid_t init, const int *given, int fds[NET_START_FDS_MIN], struct error *e) {
+        char path[48];
+        void *table = NULL;
+        size_t size;
+
+        for (size_t i = 0; i < NET_START_FDS_MIN; i++)
+                fds[i] = -1;
+        snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)init);
+        fds[0] = open(path, O_RDONLY | O_CLOEXEC);
+        snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)init);
+        fds[1] = open(path, O_RDONLY | O_CLOEXEC);
+        if (fds[0] < 0 || fds[1] < 0)
+                return error_errno(e, errno, "the sandbox's namespaces cannot be opened");
+        int k = table_compile(&(const struct network){.run = NETWORK_NO_BUDGET}, &table, &size, e);
+        if (k < 0)
+                return k;
+        fds[2] = fcntl(given[0], F_DUPFD_CLOEXEC, 0);
+        fds[3] = net_table_seal(table, size);
+        free(table);
+        fds[4] = memfd_create("belljar-no-ca", MFD_CLOEXEC);
+        for (size_t i = 0; i < NETNS_N; i++) /* the gate leaves alone what its configuration does not name */
+                fds[5 + i] = fcntl(i == NETNS_DNS_UDP4 ? given[1] : fds[4], F_DUPFD_CLOEXEC, 0);
+        for (size_t i = 0; i < NET_START_FDS_MIN; i++)
+                if (fds[i] < 0)
+                        return error_set(e, EMFILE, "the gate's file descriptors cannot be made");
+        return 0;
+}
+
 /* A gate or broker, which the supervisor has no right to start. One that cannot be is seen by it as one that ended. */
-static void start_network(struct relay *r, enum net_role role, const int *fds, size_t n) {
+static void start_network(struct relay *r, enum net_role role, pid_t init, const int *given, size_t n) {
+        const struct plan *p = r->g->plan;
+        int made[NET_START_FDS_MIN], pidfd, k = 0;
+        bool bare = !p->network.on && role == NET_ROLE_GATE && n == 2;
         struct error e = {};
         pid_t pid;
-        int pidfd;
 
         if (r->n_network >= ELEMENTSOF(r->network) || role > NET_ROLE_BROKER)
                 return;
-        if (net_start(r->g->plan, role, fds, n, &pid, &pidfd, &e) < 0) {
+        if (bare)
+                k = complete_gate(r, init, given, made, &e);
+        if (k == 0)
+                k = net_start(p, role, bare ? made : given, bare ? NET_START_FDS_MIN : n, &pid, &pidfd, &e);
+        for (size_t i = 0; bare && i < NET_START_FDS_MIN; i++)
+                fd_close(made[i]);
+        if (k == 0) {
+                close(pidfd);
+                r->network[r->n_network++] = pid;
+        } else if (p->network.on)
                 net_log_failed(&r->g->log, 0, e.msg);
-                return;
-        }
-        close(pidfd);
-        r->network[r->n_network++] = pid;
 }
 
 static void change_rules(struct relay *r, const int *fds, size_t n) {
@@ -241,7 +280,7 @@ static void on_supervisor(struct relay *r) {
                 stop_self(r);
                 break;
         case RUN_NET_START:
-                start_network(r, (enum net_role)m.status, fds, n_fds);
+                start_network(r, (enum net_role)m.status, m.init, fds, n_fds);
                 break;
         case RUN_NET_RULES:
                 change_rules(r, fds, n_fds);

@@ -134,11 +134,11 @@ int main(int argc, char **argv) {
         /* What is accepted has it from its listener (tcp(7)): an answer in two writes must not wait for the client's
          * acknowledgement of the first, which may take 40 ms. */
         const int on = 1;
-        if (setsockopt(GATE_FD_SOCKETS + NETNS_TCP4, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
-            setsockopt(GATE_FD_SOCKETS + NETNS_TCP6, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0)
-                return 5;
+        for (int i = NETNS_TCP4; i <= NETNS_TCP6; i++)
+                if (config.sockets & 1u << i && setsockopt(GATE_FD_SOCKETS + i, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0)
+                        return 5;
         for (int i = 0; i < NETNS_N; i++)
-                if (loop_add(&g->loop, &g->sockets[i], GATE_FD_SOCKETS + i, EPOLLIN, ready[i]) < 0)
+                if (config.sockets & 1u << i && loop_add(&g->loop, &g->sockets[i], GATE_FD_SOCKETS + i, EPOLLIN, ready[i]) < 0)
                         return 5;
         for (uint32_t i = 0; i < MIN(config.n_published, (uint32_t)NET_PUBLISHED_MAX); i++) {
                 g->published_ports[i] = config.published[i];

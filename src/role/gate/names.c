@@ -14,7 +14,10 @@ int names_init(struct names *n, const uint8_t pool[4], unsigned prefix) {
         uint32_t base;
 
         memcpy(&base, pool, sizeof(base));
-        if (prefix < 1 || prefix > 24)
+        *n = (struct names){};
+        if (prefix == 0) /* a run without a network: no name has an address */
+                return 0;
+        if (prefix > 24)
                 return -EINVAL;
         *n = (struct names){.base = ntohl(base) + RESERVED, .size = MIN((1u << (32 - prefix)) - 2 * RESERVED, NAMES_MAX)};
         n->name = (char **)calloc(n->size, sizeof(char *)); /* untouched pages cost nothing */
@@ -30,7 +33,7 @@ static uint32_t hash(struct request_text s) {
 }
 
 int names_address(struct names *n, struct request_text name, uint8_t ret[4]) {
-        uint32_t at = hash(name) % n->size, address;
+        uint32_t at = n->size > 0 ? hash(name) % n->size : 0, address;
 
         for (uint32_t i = 0; i < n->size; i++, at = (at + 1) % n->size) {
                 char *have = n->name[at];

@@ -12,10 +12,8 @@ int gate_new_ca(void) {
         struct error e = {};
         struct tls_ca ca = {};
         char line[sizeof(ca.subject_hash) + 1];
-        int r = tls_init(&e);
+        int r = tls_ca_new(&ca, &e);
 
-        if (r == 0)
-                r = tls_ca_new(&ca, &e);
         snprintf(line, sizeof(line), "%s\n", ca.subject_hash);
         if (r == 0 && ((r = fd_write_all(NET_CA_FD_SECRET, ca.key, strlen(ca.key))) < 0 ||
                        (r = fd_write_all(NET_CA_FD_SECRET, ca.cert, strlen(ca.cert))) < 0 ||

@@ -74,8 +74,9 @@ static void make_network(const struct launcher *x) {
         int fds[NETNS_N], r;
 
         if (!net->on) {
-                if ((r = netns_loopback()) < 0)
+                if ((r = netns_questions(fds)) < 0 || (r = fd_send(x->l->control, &m, sizeof(m), fds, 1, 0)) < 0)
                         launcher_fail(x->l, r, "the loopback interface cannot be brought up");
+                close(fds[0]);
                 return;
         }
         net_rules_config(net, &config);

@@ -122,6 +122,10 @@ int network_namespaces(struct supervisor *x, pid_t init) {
 }
 
 void network_take(struct supervisor *x, const int *fds, size_t n) {
+        if (n == 1 && !x->plan->network.on && x->network.sockets[NETNS_DNS_UDP4] < 0) {
+                x->network.sockets[NETNS_DNS_UDP4] = fds[0];
+                return;
+        }
         if (n == NETNS_N && x->network.sockets[0] < 0) {
                 memcpy(x->network.sockets, fds, sizeof(x->network.sockets));
                 return;
@@ -146,9 +150,20 @@ static int make_pair(int *ret_ours, int *ret_theirs) {
 }
 
 static void fail(struct supervisor *x, int err, const char *what) {
+        if (!x->plan->network.on) /* there was none to fail */
+                return;
         struct run_msg m = {.type = RUN_NET_FAILED, .status = err};
         snprintf(m.report.text, sizeof(m.report.text), "%s", what);
         (void)!send(x->s->cli, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* A run without a network has a gate only to say no to questions for names, and to tell the caller of it. What it needs, the
+ * guard makes when it is asked. */
+static int ask_for_answers(struct supervisor *x, int theirs) {
+        const int fds[] = {theirs, x->network.sockets[NETNS_DNS_UDP4]};
+        struct run_msg m = {.type = RUN_NET_START, .status = NET_ROLE_GATE, .init = x->init_pid};
+
+        return fd_send(x->s->cli, &m, sizeof(m), fds, ELEMENTSOF(fds), 0);
 }
 
 static void start_gate(struct supervisor *x) {
@@ -164,6 +179,8 @@ static void start_gate(struct supervisor *x) {
         }
         memcpy(config.pool, plan->pool, sizeof(config.pool));
         memcpy(config.own, plan->own, sizeof(config.own));
+        for (size_t i = 0; i < ELEMENTSOF(n->sockets); i++)
+                config.sockets |= (n->sockets[i] >= 0 ? 1u : 0u) << i;
         config.n_published = (uint32_t)plan->n_published;
         for (size_t i = 0; i < plan->n_published; i++)
                 config.published[i] = plan->published[i].inside;
@@ -175,7 +192,7 @@ static void start_gate(struct supervisor *x) {
                 memcpy(fds + NET_START_FDS_MIN, x->s->published, sizeof(int) * plan->n_published);
                 r = fd_send(n->gate, &config, sizeof(config), NULL, 0, MSG_DONTWAIT);
                 if (r == 0)
-                        r = ask_guard(x, NET_ROLE_GATE, fds, NET_START_FDS_MIN + plan->n_published);
+                        r = plan->on ? ask_guard(x, NET_ROLE_GATE, fds, NET_START_FDS_MIN + plan->n_published) : ask_for_answers(x, theirs);
                 close(theirs);
         }
         if (r < 0) {
