@@ -14,8 +14,22 @@
 #define PUBLIC_MAX 4096u
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
+/* Its status; it has nothing to wait for. */
+static int reap(struct net_ca *ca) {
+        int status = -1;
+        pid_t pid = ca->maker;
+
+        ca->maker = 0;
+        while (pid > 0 && waitpid(pid, &status, 0) < 0)
+                if (errno != EINTR)
+                        return -1;
+        return status;
+}
+
 void net_ca_clear(struct net_ca *ca) {
+        (void)reap(ca);
         fd_close(ca->fd);
+        fd_close(ca->public);
         free(ca->cert);
         *ca = NET_CA_NONE;
 }
@@ -62,33 +76,40 @@ int net_ca_empty(struct net_ca *ret, struct error *e) {
         return 0;
 }
 
-int net_ca_new(struct net_ca *ret, struct error *e) {
+int net_ca_begin(struct net_ca *ret, struct error *e) {
         _cleanup_(net_ca_clear) struct net_ca ca = NET_CA_NONE;
         _cleanup_free_ char *path = NULL;
-        int status = 0, r = host_own_program("belljar-gate", &path, e);
+        int r = host_own_program("belljar-gate", &path, e);
 
         if (r < 0)
                 return r;
-        _cleanup_fd_ int exe = open(path, O_PATH | O_CLOEXEC), public = memfd("belljar-ca-public");
-        ca.fd = memfd("belljar-ca");
+        _cleanup_fd_ int exe = open(path, O_PATH | O_CLOEXEC);
         if (exe < 0)
                 return error_errno(e, errno, "%s cannot be opened", path);
-        if (public < 0 || ca.fd < 0)
-                return error_errno(e, MIN(public, ca.fd), "a memory file cannot be made");
+        ca.public = memfd("belljar-ca-public");
+        ca.fd = memfd("belljar-ca");
+        if (ca.public < 0 || ca.fd < 0)
+                return error_errno(e, MIN(ca.public, ca.fd), "a memory file cannot be made");
         pid_t pid = fork();
         if (pid == 0)
-                become(exe, ca.fd, public);
+                become(exe, ca.fd, ca.public);
         if (pid < 0)
                 return error_errno(e, errno, "a process cannot be made");
-        while ((r = waitpid(pid, &status, 0)) < 0 && errno == EINTR)
-                ;
-        if (r < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
-                return error_set(e, ECHILD, "the sandbox's CA cannot be made: %s failed", path);
-        if (fcntl(ca.fd, F_ADD_SEALS, SEALS) < 0)
-                return error_errno(e, errno, "the sandbox's CA cannot be sealed");
-        if ((r = read_public(public, &ca)) < 0)
-                return error_errno(e, r, "the sandbox's CA cannot be read");
+        ca.maker = pid;
         *ret = ca;
         ca = NET_CA_NONE;
+        return 0;
+}
+
+int net_ca_finish(struct net_ca *ca, struct error *e) {
+        int status = reap(ca), r;
+
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+                return error_set(e, ECHILD, "the sandbox's CA cannot be made: belljar-gate --new-ca failed");
+        if (fcntl(ca->fd, F_ADD_SEALS, SEALS) < 0)
+                return error_errno(e, errno, "the sandbox's CA cannot be sealed");
+        if ((r = read_public(ca->public, ca)) < 0)
+                return error_errno(e, r, "the sandbox's CA cannot be read");
+        fd_close(TAKE_FD(ca->public));
         return 0;
 }

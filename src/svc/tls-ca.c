@@ -118,12 +118,14 @@ static int to_text(BIO *b, char *ret) {
 }
 
 int tls_ca_new(struct tls_ca *ret, struct error *e) {
+        /* Where nothing was set up yet, as little as is needed: the texts of errors take longer than a key. */
+        bool started = OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_LOAD_CRYPTO_STRINGS | OPENSSL_INIT_NO_ATEXIT, NULL) == 1;
         _cleanup_pkey_ EVP_PKEY *key = new_key();
         _cleanup_x509_ X509 *x = NULL;
         _cleanup_bio_ BIO *cert_text = BIO_new(BIO_s_mem()), *key_text = BIO_new(BIO_s_secmem());
         struct tls_ca ca;
 
-        if (!key || !cert_text || !key_text || make_ca(key, &x) < 0 || PEM_write_bio_X509(cert_text, x) != 1 ||
+        if (!started || !key || !cert_text || !key_text || make_ca(key, &x) < 0 || PEM_write_bio_X509(cert_text, x) != 1 ||
             PEM_write_bio_PrivateKey(key_text, key, NULL, NULL, 0, NULL, NULL) != 1 || to_text(cert_text, ca.cert) < 0 ||
             to_text(key_text, ca.key) < 0)
                 return tls_openssl_error(e, "the sandbox's CA cannot be made");

@@ -26,6 +26,7 @@ struct finder {
         struct strlist seen, dirs;
         char *bundle;             /* what of certificates is there; NULL: nothing */
         size_t n_bundle, total;
+        struct strbuf keystore;   /* the first that was made */
         struct error *e;
 };
 
@@ -162,9 +163,11 @@ static int add_place(struct finder *f, enum trust_form form, const char *path) {
                 return r;
         if (r < 0) /* closed to this user, or no such file as anybody would read */
                 return 0;
-        if (form == TRUST_JKS)
+        if (form == TRUST_JKS) {
                 r = trust_add_keystore(&text, there, n, f->bundle ? f->bundle : "", f->n_bundle, f->x->ca.cert);
-        else
+                if (r == 0 && f->keystore.len == 0)
+                        strbuf_add(&f->keystore, text.data, text.len);
+        } else
                 trust_add_bundle(&text, there, n, f->x->ca.cert);
         return r < 0 ? r : add_file(f, real, &text, true);
 }
@@ -279,6 +282,8 @@ static int add_own(struct finder *f) {
                         strbuf_puts(&text, cert);
                 else if (streq(names[i], TRUST_BUNDLE))
                         trust_add_bundle(&text, bundle, f->n_bundle, cert);
+                else if (f->keystore.len > 0)
+                        strbuf_add(&text, f->keystore.data, f->keystore.len);
                 else
                         r = trust_add_keystore(&text, NULL, 0, bundle, f->n_bundle, cert);
                 r = r < 0 ? r : add_file(f, path, &text, false);
@@ -311,7 +316,7 @@ static int add_all(struct finder *f) {
 
         if (!hashed)
                 return -ENOMEM;
-        if (r < 0 || (r = add_own(f)) < 0)
+        if (r < 0)
                 return r;
         for (size_t i = 0; r == 0 && i < trust_places_n; i++) {
                 const struct trust_place *t = &trust_places[i];
@@ -336,6 +341,8 @@ static int add_all(struct finder *f) {
         }
         if (r == 0)
                 r = add_jvms(f);
+        if (r == 0)
+                r = add_own(f);
         return r < 0 ? r : add_browsers(f);
 }
 
@@ -357,6 +364,14 @@ static int check_callers(struct error *e) {
         return 0;
 }
 
+int prepare_trust_begin(const struct run_options *o, struct prepared *x, struct error *e) {
+        int r;
+
+        if (!reads_tls(&o->policy->network))
+                return 0;
+        return (r = check_callers(e)) < 0 ? r : net_ca_begin(&x->ca, e);
+}
+
 int prepare_trust(const struct run_options *o, struct prepared *x, struct error *e) {
         struct finder f = {.x = x, .folder = folder(x), .e = e};
         int r;
@@ -365,7 +380,7 @@ int prepare_trust(const struct run_options *o, struct prepared *x, struct error 
                 return 0;
         if (!reads_tls(&o->policy->network))
                 return net_ca_empty(&x->ca, e);
-        if ((r = check_callers(e)) < 0 || (r = net_ca_new(&x->ca, e)) < 0)
+        if ((r = net_ca_finish(&x->ca, e)) < 0)
                 return r;
         if (x->plan->image && !o->root) {
                 _cleanup_fd_ int root = -EBADF;
@@ -379,6 +394,7 @@ int prepare_trust(const struct run_options *o, struct prepared *x, struct error 
         image_files_close(&f.image);
         strlist_clear(&f.seen);
         strlist_clear(&f.dirs);
+        strbuf_clear(&f.keystore);
         free(f.bundle);
         return r;
 }

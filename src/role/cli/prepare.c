@@ -389,7 +389,7 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
         if ((r = file_read(AT_FDCWD, "/proc/self/mountinfo", MOUNTINFO_TEXT_MAX, &mountinfo, NULL)) < 0)
                 return error_errno(e, r, "/proc/self/mountinfo cannot be read");
         _cleanup_free_ char *state = NULL;
-        if ((r = state_path(&state, e)) < 0 || (r = host_resolve(state, "/", x.host.home, &p->state, e)) < 0 ||
+        if ((r = prepare_trust_begin(o, &x, e)) < 0 || (r = state_path(&state, e)) < 0 || (r = host_resolve(state, "/", x.host.home, &p->state, e)) < 0 ||
             (r = choose_tier(o->policy, p, e)) < 0 || (r = check_without(o->policy, p->tier, e)) < 0 ||
             (o->root && (r = prepare_root_open(o, &x, e)) < 0) ||
             (!o->root && o->policy->image && (r = prepare_image_open(o, &x, e)) < 0) || (r = plan_workspace(o, &x, &st, e)) < 0 ||

@@ -77,5 +77,6 @@ int prepare_root_facts(const struct run_options *o, struct prepared *x, struct e
 int prepare_volumes(const struct policy *policy, struct prepared *x, struct error *e) _must_check_;
 /* The sandbox's CA, where a rule looks at requests within TLS, and what the view has so that programs trust it; then, once the
  * environment is made, the variables for those that look elsewhere (prepare-trust.c, model/trust.h). */
+int prepare_trust_begin(const struct run_options *o, struct prepared *x, struct error *e) _must_check_; /* first of all */
 int prepare_trust(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
 int prepare_trust_environment(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
