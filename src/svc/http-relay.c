@@ -186,6 +186,8 @@ static void fail(struct http_relay *r, const char *text) {
 
 /* --- bodies --- */
 
+static bool has_no_body(const struct http_head *h) { return h->framing == HTTP_NO_BODY || (h->framing == HTTP_LENGTH && h->length == 0); }
+
 /* Bytes that are a body's as they come, where they are written as they are: from one socket into the buffer of the other. */
 static bool passes_whole(const struct http1_body *b, enum http_framing framing) {
         return framing != HTTP_CHUNKED && ((b->framing == HTTP_LENGTH && b->left > 0) || b->framing == HTTP_CLOSE);
@@ -288,7 +290,7 @@ static int start_request(struct http_relay *r, size_t head) {
         watch_idle_upstream(r);
         r->deadline = 0;
         r->body_max = UINT64_MAX;
-        r->request_done = r->request.framing == HTTP_NO_BODY;
+        r->request_done = has_no_body(&r->request);
         r->response_begun = r->response_done = false;
         r->close = !r->request.keep_alive || r->request.version == HTTP_1_0;
         r->up = r->request.framing;
@@ -398,8 +400,8 @@ static int start_response(struct http_relay *r, size_t head) {
         take(&r->upstream.in, head);
         if (h->framing == HTTP_TUNNEL)
                 r->state = HTTP_RELAY_TUNNEL;
-        else if (h->framing == HTTP_NO_BODY)
-                r->response_done = true;
+        else
+                r->response_done = has_no_body(h);
         return 1;
 }
 

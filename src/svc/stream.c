@@ -50,10 +50,12 @@ ssize_t stream_read(struct stream *s, void *buf, size_t n) {
 
         if (!s->tls) {
                 k = recv(s->w.fd, buf, n, MSG_DONTWAIT);
+                s->drained = k < 0 ? errno == EAGAIN : k > 0 && (size_t)k < n;
                 return k < 0 ? (errno == EINTR ? -EAGAIN : -errno) : k;
         }
         k = tls_read(s->tls, buf, n);
         s->read_turned = k == -EAGAIN && tls_wants(s->tls) == EPOLLOUT;
+        s->drained = !s->read_turned && (k == -EAGAIN || (k > 0 && tls_drained(s->tls)));
         return k;
 }
 

@@ -12,6 +12,7 @@ struct stream {
         bool shaking;         /* the handshake is not done */
         bool read_turned;     /* TLS: reading waits for the socket to be writable */
         bool write_turned;    /* and the other way round */
+        bool drained;         /* the last read took all that there was; an event tells of more */
 };
 
 /* fd is the stream's afterwards, tls as well (may be NULL). */

@@ -35,6 +35,17 @@ const char *tls_host(const SSL *ssl);
 bool tls_offers_h2(const SSL *ssl);
 void tls_keep_session(const SSL *ssl, SSL_SESSION *s);
 
+/* tls-socket.c. The struct outlives the SSL, and neither closes the fd. */
+struct tls_socket {
+        int fd;
+        bool once; /* a read that got less than it asked for is not followed by another */
+        bool dry;  /* there was such a read; whoever begins a turn clears it */
+        bool more; /* what is written next is followed by more */
+        bool eof;
+};
+int tls_socket_init(void) _must_check_;
+int tls_socket_set(SSL *ssl, struct tls_socket *s) _must_check_;
+
 /* "example.com" or "192.0.2.1": 4 or 16 bytes of an address, 0 for a name. */
 size_t tls_host_address(const char *host, uint8_t ret[16]);
 /* OpenSSL's first reason, as an error. */

@@ -9,10 +9,16 @@
 #include "base/str.h"
 #include "svc/tls-internal.h"
 
+#define READ_AHEAD (66u << 10) /* four records, while some of them are unread */
+#define EMPTY_MAX 64u          /* messages without data in a turn */
+
 struct tls {
         SSL *ssl;
         struct tls_trust *trust; /* of a client's side; NULL: the gate's */
-        bool offer_h2, established, failed, ended; /* ended: by this side */
+        struct tls_socket socket;
+        bool offer_h2, established, ended; /* ended: by this side */
+        bool failed;
+        int later; /* -errno of a failure that is to be told yet; 0 */
         uint32_t wants;
         char host[TLS_HOST_MAX];
         char why[TLS_WHY_MAX];
@@ -38,7 +44,7 @@ int tls_init(struct error *e) {
                 return tls_openssl_error(e, "OpenSSL cannot be used");
         /* The C library reads the time zone once, here, although certificates have none. */
         (void)gmtime_r(&now, &tm);
-        return 0;
+        return tls_socket_init() < 0 ? tls_openssl_error(e, "OpenSSL cannot be used") : 0;
 }
 
 size_t tls_host_address(const char *host, uint8_t ret[16]) {
@@ -50,7 +56,9 @@ int tls_context_common(SSL_CTX *ctx) {
                 return -EIO;
         SSL_CTX_set_security_level(ctx, 2);
         SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-        /* No AUTO_RETRY: a peer that sends one message without data after another gets one turn for each. */
+        /* Several records in a read. What is in a record that is not data is for tls_read to go past (no AUTO_RETRY). */
+        SSL_CTX_set_read_ahead(ctx, 1);
+        SSL_CTX_set_default_read_buffer_len(ctx, READ_AHEAD);
         SSL_CTX_clear_mode(ctx, SSL_MODE_AUTO_RETRY);
         SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS |
                                       SSL_MODE_NO_AUTO_CHAIN);
@@ -75,7 +83,8 @@ static struct tls *new(SSL_CTX *ctx, int fd, const char *host, bool offer_h2) {
         memcpy(t->host, host, strlen(host) + 1);
         t->offer_h2 = offer_h2;
         t->ssl = SSL_new(ctx);
-        if (t->ssl && SSL_set_app_data(t->ssl, t) == 1 && SSL_set_fd(t->ssl, fd) == 1)
+        t->socket.fd = fd;
+        if (t->ssl && SSL_set_app_data(t->ssl, t) == 1 && tls_socket_set(t->ssl, &t->socket) == 0)
                 return t;
         tls_free(t);
         return NULL;
@@ -137,7 +146,7 @@ struct tls *tls_connect(struct tls_trust *trust, int fd, const char *host, bool 
 void tls_free(struct tls *t) {
         if (!t)
                 return;
-        SSL_free(t->ssl); /* with the BIO of the fd, which does not close it */
+        SSL_free(t->ssl);
         free(t);
 }
 
@@ -201,11 +210,19 @@ static int result(struct tls *t, int r, int err) {
         return r;
 }
 
+/* Of a connection that has failed. */
+static int failed_before(struct tls *t) {
+        int r = t->later ? t->later : -EPROTO;
+        t->later = 0;
+        return r;
+}
+
 int tls_handshake(struct tls *t) {
         if (t->failed)
-                return -EPROTO;
+                return failed_before(t);
         ERR_clear_error();
         errno = 0;
+        t->socket.dry = false;
         int r = SSL_do_handshake(t->ssl);
         if (r == 1) {
                 t->established = true;
@@ -215,29 +232,61 @@ int tls_handshake(struct tls *t) {
 }
 
 ssize_t tls_read(struct tls *t, void *buf, size_t n) {
+        size_t got = 0;
+        int r = 0;
+
         if (t->failed)
-                return -EPROTO;
-        ERR_clear_error();
-        errno = 0;
-        int r = SSL_read(t->ssl, buf, (int)MIN(n, (size_t)INT32_MAX));
-        return r > 0 ? r : result(t, r, errno);
+                return failed_before(t);
+        t->socket.dry = false;
+        t->socket.once = true;
+        for (unsigned empty = 0; got < n && empty < EMPTY_MAX;) {
+                ERR_clear_error();
+                errno = 0;
+                if ((r = SSL_read(t->ssl, (char *)buf + got, (int)MIN(n - got, (size_t)INT32_MAX))) > 0) {
+                        got += (size_t)r;
+                        continue;
+                }
+                r = result(t, r, errno);
+                if (r != -EAGAIN || t->socket.dry || t->wants != EPOLLIN)
+                        break;
+                empty++; /* a message without data; there may be more behind it, for which no event will come */
+                t->wants = EPOLLOUT; /* where this is the last turn for now */
+        }
+        t->socket.once = false;
+        if (got == 0)
+                return r;
+        if (t->failed)
+                t->later = r;
+        t->socket.dry &= r == -EAGAIN; /* there may be more; or it has ended, and says so again */
+        return (ssize_t)got;
 }
 
 ssize_t tls_write(struct tls *t, const void *buf, size_t n) {
+        size_t done = 0;
+        int r = 1;
+
         if (t->failed)
-                return -EPROTO;
-        ERR_clear_error();
-        errno = 0;
-        int r = SSL_write(t->ssl, buf, (int)MIN(n, (size_t)INT32_MAX));
-        if (r > 0)
-                return r;
-        r = result(t, r, errno);
-        return r == 0 ? -ECONNRESET : r;
+                return failed_before(t);
+        /* A call of OpenSSL's is a record (PARTIAL_WRITE); the kernel is told that others follow. */
+        while (done < n && r > 0) {
+                ERR_clear_error();
+                errno = 0;
+                t->socket.more = n - done > SSL3_RT_MAX_PLAIN_LENGTH;
+                r = SSL_write(t->ssl, (const char *)buf + done, (int)MIN(n - done, (size_t)INT32_MAX));
+                if (r > 0)
+                        done += (size_t)r;
+                else
+                        r = result(t, r, errno);
+        }
+        t->socket.more = false;
+        if (done > 0 && t->failed)
+                t->later = r;
+        return done > 0 ? (ssize_t)done : r == 0 ? -ECONNRESET : r;
 }
 
 int tls_shutdown(struct tls *t) {
         if (t->failed)
-                return -EPROTO;
+                return failed_before(t);
         if (t->ended)
                 return 0; /* another call of OpenSSL's would wait for the other side's */
         ERR_clear_error();
@@ -250,6 +299,7 @@ int tls_shutdown(struct tls *t) {
 }
 
 uint32_t tls_wants(const struct tls *t) { return t->wants; }
+bool tls_drained(const struct tls *t) { return t->socket.dry && SSL_pending(t->ssl) == 0; }
 size_t tls_pending(const struct tls *t) { return (size_t)SSL_pending(t->ssl); }
 bool tls_resumed(const struct tls *t) { return SSL_session_reused(t->ssl) == 1; }
 const char *tls_version(const struct tls *t) { return SSL_get_version(t->ssl); }

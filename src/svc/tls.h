@@ -72,15 +72,17 @@ void tls_free(struct tls *t);
 int tls_handshake(struct tls *t) _must_check_;
 /* Bytes; 0: the other side has said that it ends. -ECONNRESET: TCP ended without that: what came may be cut short. -EPROTO. */
 ssize_t tls_read(struct tls *t, void *buf, size_t n) _must_check_;
-/* Bytes taken, which may be fewer. After -EAGAIN the next call begins with the same bytes, which may lie elsewhere, and has at
- * least as many. n > 0. -EPROTO, -ECONNRESET. */
+/* Bytes taken, which may be fewer. After that, and after -EAGAIN, the next call begins with the bytes that were not taken, which
+ * may lie elsewhere, and has at least as many. n > 0. -EPROTO, -ECONNRESET. */
 ssize_t tls_write(struct tls *t, const void *buf, size_t n) _must_check_;
 /* Says that nothing more will be written (close_notify); 0: it is on its way. Reading goes on. */
 int tls_shutdown(struct tls *t) _must_check_;
 
 /* EPOLLIN or EPOLLOUT: what the last call that returned -EAGAIN waits for. */
 uint32_t tls_wants(const struct tls *t);
-/* Bytes that tls_read has without the socket: no event will come for them. */
+/* The last tls_read took all that there was. Where it is not so, no event may come for the rest: it is to be called again. */
+bool tls_drained(const struct tls *t);
+/* Bytes that are decrypted and were not taken. */
 size_t tls_pending(const struct tls *t);
 /* Once the handshake is done. */
 enum tls_alpn tls_alpn(const struct tls *t);
