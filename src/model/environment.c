@@ -29,7 +29,7 @@ static const char *lookup(char *const *env, const char *name) {
         return NULL;
 }
 
-static const char *strlist_lookup(const struct strlist *l, const char *name) {
+const char *environment_get(const struct strlist *l, const char *name) {
         size_t n = strlen(name);
         for (size_t i = 0; i < l->n; i++)
                 if (strncmp(l->items[i], name, n) == 0 && l->items[i][n] == '=')
@@ -69,7 +69,7 @@ static int add_own(struct strlist *ret, const struct variable *own, size_t n, co
         int r = 0;
 
         for (size_t i = 0; i < n && r == 0; i++) {
-                if (!own[i].value || (image && strlist_lookup(image, own[i].name)))
+                if (!own[i].value || (image && environment_get(image, own[i].name)))
                         continue;
                 _cleanup_free_ char *a = str_printf("%s=%s", own[i].name, own[i].value);
                 if (!a)

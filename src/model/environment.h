@@ -13,5 +13,7 @@ int environment_plan(struct strlist *ret, char *const *caller, const struct poli
  * single: there is one id. */
 int environment_plan_image(struct strlist *ret, char *const *caller, const struct strlist *image, const struct policy *policy,
                            const char *home, const char *hostname, bool single, struct error *e) _must_check_;
+/* The value of a variable in such a list; NULL: it is not there. */
+const char *environment_get(const struct strlist *env, const char *name);
 /* A variable of Belljar's own on top of an environment that was planned; what the policy sets stays. -ENOMEM. */
 int environment_set(struct strlist *env, const struct policy *policy, const char *name, const char *value) _must_check_;

@@ -4,59 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/sha1.h"
 #include "model/trust.h"
 
 #define MAGIC 0xfeedfeedu
 #define FORM 2u
 #define ENTRY_CERTIFICATE 2u
-#define DIGEST 20u
 #define HEAD 12u /* magic, version, number of entries */
 #define CERTIFICATE_MAX 65536u
-
-/* --- SHA-1 (RFC 3174); it guards nothing here --- */
-
-static uint32_t rotate(uint32_t x, unsigned n) { return x << n | x >> (32 - n); }
-
-static void sha1_block(uint32_t h[5], const uint8_t *p) {
-        uint32_t w[80], a = h[0], b = h[1], c = h[2], d = h[3], e = h[4];
-
-        for (unsigned i = 0; i < 16; i++)
-                w[i] = (uint32_t)p[4 * i] << 24 | (uint32_t)p[4 * i + 1] << 16 | (uint32_t)p[4 * i + 2] << 8 | p[4 * i + 3];
-        for (unsigned i = 16; i < 80; i++)
-                w[i] = rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
-        for (unsigned i = 0; i < 80; i++) {
-                uint32_t f = i < 20 ? (b & c) | (~b & d) : i < 40 || i >= 60 ? b ^ c ^ d : (b & c) | (b & d) | (c & d);
-                uint32_t k = i < 20 ? 0x5a827999u : i < 40 ? 0x6ed9eba1u : i < 60 ? 0x8f1bbcdcu : 0xca62c1d6u;
-                uint32_t t = rotate(a, 5) + f + e + w[i] + k;
-                e = d;
-                d = c;
-                c = rotate(b, 30);
-                b = a;
-                a = t;
-        }
-        h[0] += a;
-        h[1] += b;
-        h[2] += c;
-        h[3] += d;
-        h[4] += e;
-}
-
-static void sha1(const uint8_t *p, size_t n, uint8_t out[DIGEST]) {
-        uint32_t h[5] = {0x67452301u, 0xefcdab89u, 0x98badcfeu, 0x10325476u, 0xc3d2e1f0u};
-        uint8_t tail[128] = {};
-        size_t left = n % 64, size = left < 56 ? 64 : 128;
-
-        for (size_t i = 0; i + 64 <= n; i += 64)
-                sha1_block(h, p + i);
-        memcpy(tail, p + n - left, left);
-        tail[left] = 0x80;
-        for (unsigned i = 0; i < 8; i++)
-                tail[size - 1 - i] = (uint8_t)((uint64_t)n * 8 >> (8 * i));
-        for (size_t i = 0; i < size; i += 64)
-                sha1_block(h, tail + i);
-        for (unsigned i = 0; i < DIGEST; i++)
-                out[i] = (uint8_t)(h[i / 4] >> (24 - 8 * (i % 4)));
-}
 
 /* --- PEM --- */
 
@@ -157,7 +112,7 @@ static uint32_t get(const uint8_t *p) { return (uint32_t)p[0] << 24 | (uint32_t)
 static void put_digest(struct strbuf *b) {
         static const char password[] = "changeit", salt[] = "Mighty Aphrodite";
         _cleanup_strbuf_ struct strbuf all = {};
-        uint8_t digest[DIGEST];
+        uint8_t digest[SHA1_SIZE];
 
         for (const char *p = password; *p; p++)
                 put(&all, (uint8_t)*p, 2);
@@ -167,7 +122,7 @@ static void put_digest(struct strbuf *b) {
                 b->failed = true;
                 return;
         }
-        sha1((const uint8_t *)all.data, all.len, digest);
+        sha1(all.data, all.len, digest);
         strbuf_add(b, digest, sizeof(digest));
 }
 
@@ -184,9 +139,9 @@ int trust_add_keystore(struct strbuf *ret, const void *store, size_t n_store, co
         if (n_own == 0)
                 return -EINVAL;
         /* With all that is there, keys included, where it is one of these. */
-        if (n_store >= HEAD + DIGEST && get(p) == MAGIC && get(p + 4) == FORM && get(p + 8) < TRUST_CERTIFICATES_MAX) {
+        if (n_store >= HEAD + SHA1_SIZE && get(p) == MAGIC && get(p + 4) == FORM && get(p + 8) < TRUST_CERTIFICATES_MAX) {
                 n = get(p + 8);
-                strbuf_add(&entries, p + HEAD, n_store - HEAD - DIGEST);
+                strbuf_add(&entries, p + HEAD, n_store - HEAD - SHA1_SIZE);
         } else {
                 at = bundle;
                 for (size_t k; n < TRUST_CERTIFICATES_MAX && (k = next_certificate(&at, bundle + n_bundle, der)) > 0; n++) {

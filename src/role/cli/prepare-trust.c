@@ -220,16 +220,8 @@ static int add_jvms_in(struct finder *f, int dirfd) {
         return r;
 }
 
-static const char *env_of(const struct strlist *env, const char *name) {
-        size_t n = strlen(name);
-        for (size_t i = 0; i < env->n; i++)
-                if (strncmp(env->items[i], name, n) == 0 && env->items[i][n] == '=')
-                        return env->items[i] + n + 1;
-        return NULL;
-}
-
 static int add_jvms(struct finder *f) {
-        const char *home = env_of(&f->x->plan->env, "JAVA_HOME");
+        const char *home = environment_get(&f->x->plan->env, "JAVA_HOME");
         int r = home && home[0] == '/' ? add_jvm(f, home) : 0;
 
         if (f->image.n == 0)
@@ -251,7 +243,7 @@ static int find_bundle(struct finder *f) {
         snprintf(own, sizeof(own), "%s/%s", f->folder, TRUST_BUNDLE);
 
         for (size_t i = 0; in_layer(f) && r == -ENOENT && i < ELEMENTSOF(names); i++) {
-                const char *path = env_of(&f->x->plan->env, names[i]);
+                const char *path = environment_get(&f->x->plan->env, names[i]);
                 if (path && path[0] == '/' && locate(f, path, real, &mode) == 0 && S_ISREG(mode))
                         r = read_there(f, real, &f->bundle, &f->n_bundle);
                 r = r == -ENOMEM || r == 0 ? r : -ENOENT;
