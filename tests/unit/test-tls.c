@@ -445,6 +445,42 @@ TEST(no_ca_at_all) {
         tear_down();
 }
 
+/* The CA among others, among what is none, and once more after the first connection. */
+TEST(one_of_many) {
+        static const char *const junk[] = {
+                "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n",
+                "-----BEGIN CERTIFICATE-----\nMIIBsTCCAVegAwIBAgIU\n-----END CERTIFICATE-----\n", "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
+                "-----BEGIN X509 CRL-----\nMAMBAgM=\n-----END X509 CRL-----\n", "-----BEGIN CERTIFICATE-----\nMIIB",
+        };
+        struct tls_trust *t = NULL;
+        struct tls_ca other;
+        struct error e = {};
+        char empty[] = "/tmp/test-tls-XXXXXX";
+
+        set_up();
+        int fd = mkstemp(empty);
+        check(tls_trust_new(fd, -1, &t, &e) == 0);
+        unlink(empty);
+        for (unsigned round = 0; round < 3; round++) {
+                struct pair p = {};
+                make_pair(p.fd);
+                p.gate = tls_accept(authority, p.fd[0], "example.com", false);
+                p.client = tls_connect(t, p.fd[1], "example.com", false);
+                shake(p.gate, p.client, &p.r_gate, &p.r_client);
+                check(p.r_client == (round == 2 ? 0 : -EPROTO));
+                if (round == 1)
+                        check(strstr(tls_why(p.client), "unable to get local issuer certificate"));
+                pair_free(&p);
+                check(tls_ca_new(&other, &e) == 0 && tls_trust_add(t, other.cert, strlen(other.cert)) == 0);
+                for (size_t i = 0; i < ELEMENTSOF(junk) - (round == 1); i++)
+                        check(tls_trust_add(t, junk[i], strlen(junk[i])) == 0);
+                if (round == 1)
+                        check(tls_trust_add(t, ca.cert, strlen(ca.cert)) == 0 && tls_trust_add(t, ca.cert, strlen(ca.cert)) == 0);
+        }
+        tls_trust_free(t);
+        tear_down();
+}
+
 TEST(directory_of_certificates) {
         char dir[] = "/tmp/test-tls-XXXXXX", path[64], other[64];
         struct tls_trust *t = NULL;
