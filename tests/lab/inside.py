@@ -633,6 +633,49 @@ def requests(path):
         print(f"http.{name}", *answers, flush=True)
 
 
+def at_once(n, port, path):
+    """n requests at the same time, each over its own connection; how many of each status."""
+    seen = {}
+
+    def one(i):
+        try:
+            with socket.create_connection(("ok.test", int(port)), 10) as s:
+                s.settimeout(10)
+                s.sendall(f"GET {path} HTTP/1.1\r\nHost: ok.test\r\n\r\n".encode())
+                status = (s.recv(100).split() + [b"", b"0"])[1].decode()
+        except OSError as e:
+            status = f"e{e.errno}"
+        seen[status] = seen.get(status, 0) + 1
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(int(n))]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    for k, v in sorted(seen.items()):
+        print(f"status.{k} {v} 0")
+
+
+def slow_heads(n, seconds):
+    """Heads that come a byte at a time and never end; another client beside them."""
+    held = []
+    for i in range(int(n)):
+        s = socket.create_connection(("ok.test", 80), 5)
+        s.sendall(b"GET /t HTTP/1.1\r\nHost: ok.test\r\nX: ")
+        held.append(s)
+    begin, ended = time.monotonic(), 0
+    attempt("beside", lambda: tcp("ok.test", 80, b"GET /t HTTP/1.1\r\nHost: ok.test\r\n\r\n", family=socket.AF_INET))
+    say("beside.ms", int((time.monotonic() - begin) * 1000))
+    while held and time.monotonic() - begin < float(seconds):
+        time.sleep(1)
+        for s in held[:]:
+            try:
+                s.send(b"y")
+            except OSError:
+                held.remove(s)
+                ended += 1
+    say("ended", ended, len(held))
+
+
 def keep_alive(port, path, every="0.1"):
     """Asks again and again over one connection; the status of each answer."""
     with socket.create_connection(("ok.test", int(port)), 5) as s:
