@@ -121,12 +121,20 @@ static void gate_ready(struct watch *w, uint32_t events) {
                 fd_close(fds[i]);
 }
 
+/* Deadlines are seconds away: what looks at every connection is done once in a while, and not with each batch of events. */
 static int tick(void *arg) {
+        static uint64_t next;
         struct broker *b = (struct broker *)arg;
-        int dns = resolver_tick(), timeout = b->n_connections > 0 ? TICK_MS : -1;
+        int dns = resolver_tick(), timeout = -1;
 
-        dials_tick(b);
-        exchanges_tick(b);
+        if (b->n_connections > 0) {
+                if (b->loop.now >= next) {
+                        next = b->loop.now + TICK_MS;
+                        dials_tick(b);
+                        exchanges_tick(b);
+                }
+                timeout = (int)(next - b->loop.now);
+        }
         if (b->held && b->n_connections > 0) {
                 (void)broker_may_forward(b);
                 timeout = HELD_TICK_MS;

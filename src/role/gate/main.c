@@ -73,15 +73,23 @@ static void control_ready(struct watch *w, uint32_t events) {
                 fd_close(fds[i]);
 }
 
+/* Deadlines are seconds away: what looks at every connection is done once in a while, and not with each batch of events. */
 static int tick(void *arg) {
+        static uint64_t next;
         struct gate *g = (struct gate *)arg;
 
+        if (g->loop.now < next)
+                return (int)(next - g->loop.now);
+        next = g->loop.now + TICK_MS;
         clients_tick(g);
         webs_tick(g);
         webs2_tick(g);
         guests_tick(g);
         dns_tick(g);
-        return g->clients || g->webs || g->webs2 || g->guests || g->streams ? TICK_MS : -1;
+        if (g->clients || g->webs || g->webs2 || g->guests || g->streams)
+                return TICK_MS;
+        next = 0;
+        return -1;
 }
 
 /* The CA's key is in this process alone from here on, and only as OpenSSL has it. */
