@@ -14,8 +14,10 @@ struct web {
         struct web *next, **prev;
         struct place place;
         bool waits; /* for the broker */
-        struct judged judged;
 };
+
+/* Used up before the next: what of it is sent is written within the same call. */
+static struct judged judged;
 
 static struct web *web_of(struct http_relay *r) { return loop_container(r, struct web, relay); }
 
@@ -45,14 +47,14 @@ static int open_exchange(struct web *x) {
 static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out *out) {
         struct web *x = web_of(r);
 
-        if (!judge_request(&x->place, &r->request, &x->judged)) {
-                http_relay_answer(r, x->judged.status, "application/json", x->judged.body, x->judged.n_body);
+        if (!judge_request(&x->place, &r->request, &judged)) {
+                http_relay_answer(r, judged.status, "application/json", judged.body, judged.n_body);
                 return HTTP_RELAY_ANSWERED;
         }
         if (r->upstream.s.w.fd < 0 && open_exchange(x) < 0)
                 return HTTP_RELAY_CUT;
-        judged_write(&x->judged, out);
-        r->body_max = x->judged.body_max;
+        judged_write(&judged, out);
+        r->body_max = judged.body_max;
         return HTTP_RELAY_FORWARD;
 }
 
