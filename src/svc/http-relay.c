@@ -8,6 +8,7 @@
 #define ROUNDS_MAX 64      /* before others have their turn */
 #define CHUNK_SPACE 64u    /* head and tail of a chunk, and the last chunk */
 #define BODY_ROOM_MIN 8192u /* less room is waited for to grow */
+#define FLUSH_BYTES 16384u  /* so much is not kept back for what may go along with it */
 #define SPARES_MAX 16u      /* buffers that are kept for whoever needs one next: the heap does not grow and shrink with each */
 
 /* --- buffers --- */
@@ -330,9 +331,11 @@ static int read_request(struct http_relay *r) {
         struct http_end *c = &r->client;
         int k = 0, n;
 
-        if (filled(&c->in) == 0 && (k = fill(c)) <= 0)
+        if (filled(&c->in) == 0 && !c->eof && (k = fill(c)) <= 0)
                 return k;
         if (filled(&c->in) == 0) { /* the end, between two requests */
+                if (filled(&c->out) > 0)
+                        return 0; /* it may still read the answer */
                 end_gently(r);
                 return 1;
         }
@@ -445,6 +448,7 @@ static int read_response(struct http_relay *r) {
 
 /* Both are done. */
 static void finish(struct http_relay *r) {
+        (void)!flush(&r->client); /* before the report of it; an error comes again */
         r->owner->done(r, false);
         /* What an upstream has said beyond its answer is no answer to another request (RFC 9112 section 6.3). */
         if (!r->response.keep_alive || r->response.framing == HTTP_CLOSE || !r->request_done || filled(&r->upstream.in) > 0)
@@ -560,27 +564,16 @@ static void wait_for(struct http_relay *r, bool up, bool out) {
         stream_want(&e->s, r->loop, in, out);
 }
 
-static int round_of(struct http_relay *r) {
-        int sum = 0, k;
+static int steps(struct http_relay *r) {
+        int sum, k;
 
-        if ((k = flush(&r->upstream)) < 0 && r->state != HTTP_RELAY_CLOSING) {
-                /* It may have answered and closed before it read everything. */
-                empty(&r->upstream.out);
-                r->request_done = r->close = true;
-                k = 1;
-        }
-        sum |= MAX(k, 0);
-        if ((k = flush(&r->client)) < 0)
-                return k;
-        sum |= k;
         if (r->state == HTTP_RELAY_REQUEST)
                 watch_idle_upstream(r);
         switch (r->state) {
         case HTTP_RELAY_REQUEST:
         case HTTP_RELAY_ACTIVE:
-                if ((k = step_up(r)) < 0)
-                        return k;
-                sum |= k;
+                if ((sum = step_up(r)) < 0)
+                        return sum;
                 k = step_down(r);
                 if (k < 0 && r->state == HTTP_RELAY_ACTIVE && !r->response_begun) {
                         fail(r, "the connection was reset");
@@ -588,20 +581,40 @@ static int round_of(struct http_relay *r) {
                 }
                 break;
         case HTTP_RELAY_TUNNEL:
-                if ((k = tunnel(r, true)) < 0)
-                        return k;
-                sum |= k;
-                if (r->state == HTTP_RELAY_TUNNEL)
-                        k = tunnel(r, false);
+                if ((sum = tunnel(r, true)) < 0)
+                        return sum;
+                k = r->state == HTTP_RELAY_TUNNEL ? tunnel(r, false) : 0;
                 break;
         case HTTP_RELAY_CLOSING:
-                k = closing(r);
-                break;
+                return closing(r);
         case HTTP_RELAY_ENDED:
         default:
-                k = 0;
+                return 0;
         }
         return k < 0 ? k : (sum | k);
+}
+
+static int flush_both(struct http_relay *r) {
+        int up = flush(&r->upstream), down;
+
+        if (up < 0 && r->state != HTTP_RELAY_CLOSING) {
+                /* It may have answered and closed before it read everything. */
+                empty(&r->upstream.out);
+                r->request_done = r->close = true;
+                up = 1;
+        }
+        down = flush(&r->client);
+        return down < 0 ? down : (MAX(up, 0) | down);
+}
+
+/* What comes together goes together: a head waits for what there is of its body. */
+static int round_of(struct http_relay *r) {
+        int k = steps(r), f;
+
+        if (k < 0 || (k > 0 && filled(&r->client.out) < FLUSH_BYTES && filled(&r->upstream.out) < FLUSH_BYTES))
+                return k;
+        f = flush_both(r);
+        return f < 0 ? f : (k | f);
 }
 
 void http_relay_run(struct http_relay *r) {
@@ -612,6 +625,8 @@ void http_relay_run(struct http_relay *r) {
         r->running = true;
         for (int i = 0; i < ROUNDS_MAX && k > 0 && r->state != HTTP_RELAY_ENDED; i++)
                 k = round_of(r);
+        if (k > 0 && r->state != HTTP_RELAY_ENDED && flush_both(r) < 0)
+                k = -ECONNRESET;
         if (k < 0)
                 http_relay_cut(r);
         r->running = false;
