@@ -9,7 +9,8 @@ static void sha1_block(uint32_t h[5], const uint8_t *p) {
         uint32_t w[80], a = h[0], b = h[1], c = h[2], d = h[3], e = h[4];
 
         for (unsigned i = 0; i < 16; i++)
-                w[i] = (uint32_t)p[4 * i] << 24 | (uint32_t)p[4 * i + 1] << 16 | (uint32_t)p[4 * i + 2] << 8 | p[4 * i + 3];
+                w[i] = (uint32_t)p[4 * i] << 24 | (uint32_t)p[4 * i + 1] << 16 | (uint32_t)p[4 * i + 2] << 8 |
+                       p[4 * i + 3];
         for (unsigned i = 16; i < 80; i++)
                 w[i] = rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
         for (unsigned i = 0; i < 80; i++) {

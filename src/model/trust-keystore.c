@@ -1,6 +1,6 @@
-/* A keystore for the JVM, see trust.h: JKS, which every JVM reads whatever its name says (keystore.type.compat), as Debian's
- * own cacerts is. The form is that of OpenJDK's sun.security.provider.JavaKeyStore: big-endian numbers, strings with 16 bits
- * of length, and a SHA-1 digest, keyed with the password, against accidents. */
+/* A keystore for the JVM, see trust.h: JKS, which every JVM reads whatever its name says (keystore.type.compat), as
+ * Debian's own cacerts is. The form is that of OpenJDK's sun.security.provider.JavaKeyStore: big-endian numbers,
+ * strings with 16 bits of length, and a SHA-1 digest, keyed with the password, against accidents. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +16,12 @@
 /* --- PEM --- */
 
 static int base64_value(char c) {
-        return c >= 'A' && c <= 'Z' ? c - 'A' : c >= 'a' && c <= 'z' ? c - 'a' + 26 : c >= '0' && c <= '9' ? c - '0' + 52 : c == '+' ? 62 : c == '/' ? 63 : -1;
+        return c >= 'A' && c <= 'Z'   ? c - 'A'
+               : c >= 'a' && c <= 'z' ? c - 'a' + 26
+               : c >= '0' && c <= '9' ? c - '0' + 52
+               : c == '+'             ? 62
+               : c == '/'             ? 63
+                                      : -1;
 }
 
 /* What stands between two lines of dashes; 0: it is no base64, or too long. */
@@ -106,7 +111,9 @@ static void put_certificate(struct strbuf *b, const char *alias, const uint8_t *
         strbuf_add(b, der, n);
 }
 
-static uint32_t get(const uint8_t *p) { return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3]; }
+static uint32_t get(const uint8_t *p) {
+        return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
 
 /* The password that each JVM's own has. */
 static void put_digest(struct strbuf *b) {
@@ -126,7 +133,8 @@ static void put_digest(struct strbuf *b) {
         strbuf_add(b, digest, sizeof(digest));
 }
 
-int trust_add_keystore(struct strbuf *ret, const void *store, size_t n_store, const char *bundle, size_t n_bundle, const char *ca) {
+int trust_add_keystore(
+        struct strbuf *ret, const void *store, size_t n_store, const char *bundle, size_t n_bundle, const char *ca) {
         _cleanup_free_ uint8_t *own = malloc(CERTIFICATE_MAX), *der = malloc(CERTIFICATE_MAX);
         _cleanup_strbuf_ struct strbuf entries = {}, all = {};
         const uint8_t *p = store;
@@ -139,12 +147,14 @@ int trust_add_keystore(struct strbuf *ret, const void *store, size_t n_store, co
         if (n_own == 0)
                 return -EINVAL;
         /* With all that is there, keys included, where it is one of these. */
-        if (n_store >= HEAD + SHA1_SIZE && get(p) == MAGIC && get(p + 4) == FORM && get(p + 8) < TRUST_CERTIFICATES_MAX) {
+        if (n_store >= HEAD + SHA1_SIZE && get(p) == MAGIC && get(p + 4) == FORM &&
+                get(p + 8) < TRUST_CERTIFICATES_MAX) {
                 n = get(p + 8);
                 strbuf_add(&entries, p + HEAD, n_store - HEAD - SHA1_SIZE);
         } else {
                 at = bundle;
-                for (size_t k; n < TRUST_CERTIFICATES_MAX && (k = next_certificate(&at, bundle + n_bundle, der)) > 0; n++) {
+                for (size_t k; n < TRUST_CERTIFICATES_MAX && (k = next_certificate(&at, bundle + n_bundle, der)) > 0;
+                        n++) {
                         char alias[24];
                         snprintf(alias, sizeof(alias), "system-%u", n);
                         put_certificate(&entries, alias, der, k);

@@ -1,5 +1,5 @@
-/* How programs in a sandbox come to trust its CA: which files they read, and which variables. Pure; prepare-trust.c finds what
- * is there, view.c and view-image.c put it into the view. */
+/* How programs in a sandbox come to trust its CA: which files they read, and which variables. Pure; prepare-trust.c
+ * finds what is there, view.c and view-image.c put it into the view. */
 #pragma once
 
 #include <stdbool.h>
@@ -58,8 +58,9 @@ extern const size_t trust_variables_n;
 
 /* Each adds to ret, whose `failed` tells of memory. ca: the CA's certificate in PEM, as it was made. */
 void trust_add_bundle(struct strbuf *ret, const char *there, size_t n, const char *ca);
-/* store: a JKS keystore that is there, or anything else; then the certificates are those of bundle (PEM). -EINVAL: ca is no
- * certificate. */
-int trust_add_keystore(struct strbuf *ret, const void *store, size_t n_store, const char *bundle, size_t n_bundle, const char *ca) _must_check_;
+/* store: a JKS keystore that is there, or anything else; then the certificates are those of bundle (PEM). -EINVAL: ca
+ * is no certificate. */
+int trust_add_keystore(struct strbuf *ret, const void *store, size_t n_store, const char *bundle, size_t n_bundle,
+        const char *ca) _must_check_;
 /* A policy that makes a browser trust the CA; ca_path: the file's as seen inside. */
 void trust_add_browser(struct strbuf *ret, bool firefox, const char *ca, const char *ca_path);

@@ -28,9 +28,9 @@ int image_files_open(int state_root, const struct image *image, struct image_fil
         return 0;
 }
 
-/* What the name `path` stands for where the first *visible layers are stacked, as overlayfs has it: the topmost that has
- * it counts, a directory goes on below until a layer hides what lies there. Returns its type and mode, 0 where nothing is there;
- * *ret_layer is where it was found, *visible how many layers show what lies in it. */
+/* What the name `path` stands for where the first *visible layers are stacked, as overlayfs has it: the topmost that
+ * has it counts, a directory goes on below until a layer hides what lies there. Returns its type and mode, 0 where
+ * nothing is there; *ret_layer is where it was found, *visible how many layers show what lies in it. */
 static mode_t stacked(const struct image_files *l, const char *path, size_t *visible, size_t *ret_layer) {
         mode_t found = 0;
 
@@ -65,7 +65,8 @@ static int read_link(int tree, const char *path, char dst[PATH_MAX]) {
         return 0;
 }
 
-int image_files_find(const struct image_files *l, const char *path, char at[PATH_MAX], mode_t *ret_mode, size_t *ret_layer) {
+int image_files_find(
+        const struct image_files *l, const char *path, char at[PATH_MAX], mode_t *ret_mode, size_t *ret_layer) {
         char todo[PATH_MAX], link[PATH_MAX], rest[PATH_MAX];
         size_t visible = l->n, layer = 0;
         unsigned links = 0;

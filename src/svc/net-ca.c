@@ -37,9 +37,11 @@ void net_ca_clear(struct net_ca *ca) {
 _noreturn_ static void become(int exe, int secret, int public) {
         char *argv[] = {(char *)"belljar-gate", (char *)"--new-ca", NULL}, *env[] = {NULL};
         /* Above both places first: dup2 clears close-on-exec of what it makes, and only of that. */
-        int high[2] = {fcntl(secret, F_DUPFD_CLOEXEC, 8), fcntl(public, F_DUPFD_CLOEXEC, 8)}, program = fcntl(exe, F_DUPFD_CLOEXEC, 8);
+        int high[2] = {fcntl(secret, F_DUPFD_CLOEXEC, 8), fcntl(public, F_DUPFD_CLOEXEC, 8)},
+            program = fcntl(exe, F_DUPFD_CLOEXEC, 8);
 
-        if (high[0] < 0 || high[1] < 0 || program < 0 || dup2(high[0], NET_CA_FD_SECRET) < 0 || dup2(high[1], NET_CA_FD_PUBLIC) < 0)
+        if (high[0] < 0 || high[1] < 0 || program < 0 || dup2(high[0], NET_CA_FD_SECRET) < 0 ||
+                dup2(high[1], NET_CA_FD_PUBLIC) < 0)
                 _exit(125);
         syscall(SYS_execveat, program, "", argv, env, AT_EMPTY_PATH);
         _exit(125);
@@ -59,7 +61,8 @@ static int read_public(int fd, struct net_ca *ca) {
                 return -errno;
         if ((r = fd_read_all(fd, PUBLIC_MAX, &text, NULL)) < 0)
                 return r;
-        if (strspn(text, "0123456789abcdef") != n || text[n] != '\n' || !str_after(text + n + 1, "-----BEGIN CERTIFICATE-----\n"))
+        if (strspn(text, "0123456789abcdef") != n || text[n] != '\n' ||
+                !str_after(text + n + 1, "-----BEGIN CERTIFICATE-----\n"))
                 return -EBADMSG;
         memcpy(ca->hash, text, n);
         ca->cert = strdup(text + n + 1);

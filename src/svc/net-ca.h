@@ -1,5 +1,5 @@
-/* The CA of one sandbox, as those see it who must not know its key: made by a program of its own (`belljar-gate --new-ca`,
- * which has OpenSSL), passed to the sandbox's gate as a sealed memfd that nobody else reads. */
+/* The CA of one sandbox, as those see it who must not know its key: made by a program of its own (`belljar-gate
+ * --new-ca`, which has OpenSSL), passed to the sandbox's gate as a sealed memfd that nobody else reads. */
 #pragma once
 
 #include <sys/types.h>

@@ -1,6 +1,6 @@
-/* The sandbox's CA, and the certificates that its gate shows, see tls.h. Certificates as RFC 5280 has them and as the strict
- * ones of today's verifiers want them: version 3, random serial numbers, key identifiers, the host in the alternative name
- * alone (critical, as the subject is empty: section 4.2.1.6), a key usage and an extended one. */
+/* The sandbox's CA, and the certificates that its gate shows, see tls.h. Certificates as RFC 5280 has them and as the
+ * strict ones of today's verifiers want them: version 3, random serial numbers, key identifiers, the host in the
+ * alternative name alone (critical, as the subject is empty: section 4.2.1.6), a key usage and an extended one. */
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <stdio.h>
@@ -61,7 +61,8 @@ static int add_host(X509 *x, const char *host) {
         ASN1_STRING *text = n > 0 ? ASN1_OCTET_STRING_new() : ASN1_IA5STRING_new();
         int r = -ENOMEM;
 
-        if (names && name && text && ASN1_STRING_set(text, n > 0 ? (const void *)address : host, n > 0 ? (int)n : (int)strlen(host))) {
+        if (names && name && text &&
+                ASN1_STRING_set(text, n > 0 ? (const void *)address : host, n > 0 ? (int)n : (int)strlen(host))) {
                 GENERAL_NAME_set0_value(name, n > 0 ? GEN_IPADD : GEN_DNS, text);
                 text = NULL;
                 if (sk_GENERAL_NAME_push(names, name) > 0) {
@@ -80,8 +81,8 @@ static int begin(X509 *x, EVP_PKEY *key, long days) {
         int r;
 
         if (X509_set_version(x, X509_VERSION_3) != 1 || (r = set_serial(x)) < 0 ||
-            !X509_gmtime_adj(X509_getm_notBefore(x), -TLS_BACKDATE) || !X509_gmtime_adj(X509_getm_notAfter(x), days * DAY) ||
-            X509_set_pubkey(x, key) != 1)
+                !X509_gmtime_adj(X509_getm_notBefore(x), -TLS_BACKDATE) ||
+                !X509_gmtime_adj(X509_getm_notAfter(x), days * DAY) || X509_set_pubkey(x, key) != 1)
                 return -ENOMEM;
         return 0;
 }
@@ -96,11 +97,14 @@ static int make_ca(EVP_PKEY *key, X509 **ret) {
         snprintf(name, sizeof(name), "Belljar sandbox %02x%02x%02x%02x", random[0], random[1], random[2], random[3]);
         X509_NAME *subject = X509_get_subject_name(x);
         if (begin(x, key, TLS_CA_DAYS) < 0 ||
-            X509_NAME_add_entry_by_NID(subject, NID_organizationName, MBSTRING_UTF8, (const uint8_t *)"Belljar", -1, -1, 0) != 1 ||
-            X509_NAME_add_entry_by_NID(subject, NID_commonName, MBSTRING_UTF8, (const uint8_t *)name, -1, -1, 0) != 1 ||
-            X509_set_issuer_name(x, subject) != 1 || add_extension(x, x, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") < 0 ||
-            add_extension(x, x, NID_key_usage, "critical,keyCertSign,cRLSign") < 0 ||
-            add_extension(x, x, NID_subject_key_identifier, "hash") < 0 || X509_sign(x, key, EVP_sha256()) <= 0)
+                X509_NAME_add_entry_by_NID(
+                        subject, NID_organizationName, MBSTRING_UTF8, (const uint8_t *)"Belljar", -1, -1, 0) != 1 ||
+                X509_NAME_add_entry_by_NID(subject, NID_commonName, MBSTRING_UTF8, (const uint8_t *)name, -1, -1, 0) !=
+                        1 ||
+                X509_set_issuer_name(x, subject) != 1 ||
+                add_extension(x, x, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") < 0 ||
+                add_extension(x, x, NID_key_usage, "critical,keyCertSign,cRLSign") < 0 ||
+                add_extension(x, x, NID_subject_key_identifier, "hash") < 0 || X509_sign(x, key, EVP_sha256()) <= 0)
                 return -ENOMEM;
         *ret = TAKE_PTR(x);
         return 0;
@@ -119,24 +123,28 @@ static int to_text(BIO *b, char *ret) {
 
 int tls_ca_new(struct tls_ca *ret, struct error *e) {
         /* Where nothing was set up yet, as little as is needed: the texts of errors take longer than a key. */
-        bool started = OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_LOAD_CRYPTO_STRINGS | OPENSSL_INIT_NO_ATEXIT, NULL) == 1;
+        bool started = OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_LOAD_CRYPTO_STRINGS |
+                                                   OPENSSL_INIT_NO_ATEXIT,
+                               NULL) == 1;
         _cleanup_pkey_ EVP_PKEY *key = new_key();
         _cleanup_x509_ X509 *x = NULL;
         _cleanup_bio_ BIO *cert_text = BIO_new(BIO_s_mem()), *key_text = BIO_new(BIO_s_secmem());
         struct tls_ca ca;
 
-        if (!started || !key || !cert_text || !key_text || make_ca(key, &x) < 0 || PEM_write_bio_X509(cert_text, x) != 1 ||
-            PEM_write_bio_PrivateKey(key_text, key, NULL, NULL, 0, NULL, NULL) != 1 || to_text(cert_text, ca.cert) < 0 ||
-            to_text(key_text, ca.key) < 0)
+        if (!started || !key || !cert_text || !key_text || make_ca(key, &x) < 0 ||
+                PEM_write_bio_X509(cert_text, x) != 1 ||
+                PEM_write_bio_PrivateKey(key_text, key, NULL, NULL, 0, NULL, NULL) != 1 ||
+                to_text(cert_text, ca.cert) < 0 || to_text(key_text, ca.key) < 0)
                 return tls_openssl_error(e, "the sandbox's CA cannot be made");
-        snprintf(ca.subject_hash, sizeof(ca.subject_hash), "%08x", (unsigned)X509_NAME_hash_ex(X509_get_subject_name(x), NULL, NULL, NULL));
+        snprintf(ca.subject_hash, sizeof(ca.subject_hash), "%08x",
+                (unsigned)X509_NAME_hash_ex(X509_get_subject_name(x), NULL, NULL, NULL));
         *ret = ca;
         OPENSSL_cleanse(&ca, sizeof(ca));
         return 0;
 }
 
-/* The names of a client and of the ClientHello's reader (proto/client-hello.h) must be one; a client that sends none is the
- * gate's to judge. */
+/* The names of a client and of the ClientHello's reader (proto/client-hello.h) must be one; a client that sends none is
+ * the gate's to judge. */
 static int check_name(SSL *ssl, int *alert, void *arg) {
         const char *sni = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name), *host = tls_host(ssl);
         size_t n = sni ? strlen(sni) : 0;
@@ -158,8 +166,10 @@ static int choose_alpn(SSL *ssl, const uint8_t **out, uint8_t *out_len, const ui
 
         (void)arg;
         /* RFC 7301 section 3.2: nothing in common ends the handshake. */
-        return SSL_select_next_proto((uint8_t **)out, out_len, ours + skip, (unsigned)(sizeof(ours) - 1 - skip), in, in_len) ==
-                               OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+        return SSL_select_next_proto((uint8_t **)out, out_len, ours + skip, (unsigned)(sizeof(ours) - 1 - skip), in,
+                       in_len) == OPENSSL_NPN_NEGOTIATED
+                       ? SSL_TLSEXT_ERR_OK
+                       : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
 static SSL_CTX *make_context(void) {
@@ -188,8 +198,8 @@ int tls_authority_load(const void *pem, size_t n, struct tls_authority **ret, st
         }
         a->ca = PEM_read_bio_X509(b, NULL, NULL, NULL);
         a->key = PEM_read_bio_PrivateKey(again, NULL, NULL, NULL);
-        if (a->ca && a->key && X509_check_private_key(a->ca, a->key) == 1 && X509_check_ca(a->ca) == 1 && (a->leaf_key = new_key()) &&
-            (a->ctx = make_context())) {
+        if (a->ca && a->key && X509_check_private_key(a->ca, a->key) == 1 && X509_check_ca(a->ca) == 1 &&
+                (a->leaf_key = new_key()) && (a->ctx = make_context())) {
                 *ret = a;
                 return 0;
         }
@@ -215,13 +225,14 @@ EVP_PKEY *tls_authority_leaf_key(struct tls_authority *a) { return a->leaf_key; 
 static int mint(struct tls_authority *a, const char *host, X509 **ret) {
         _cleanup_x509_ X509 *x = X509_new();
 
-        if (!x || begin(x, a->leaf_key, TLS_LEAF_DAYS) < 0 || X509_set_issuer_name(x, X509_get_subject_name(a->ca)) != 1 ||
-            add_extension(x, a->ca, NID_basic_constraints, "critical,CA:FALSE") < 0 ||
-            add_extension(x, a->ca, NID_key_usage, "critical,digitalSignature") < 0 ||
-            add_extension(x, a->ca, NID_ext_key_usage, "serverAuth") < 0 ||
-            add_extension(x, a->ca, NID_subject_key_identifier, "hash") < 0 ||
-            add_extension(x, a->ca, NID_authority_key_identifier, "keyid:always") < 0 || add_host(x, host) < 0 ||
-            X509_sign(x, a->key, EVP_sha256()) <= 0)
+        if (!x || begin(x, a->leaf_key, TLS_LEAF_DAYS) < 0 ||
+                X509_set_issuer_name(x, X509_get_subject_name(a->ca)) != 1 ||
+                add_extension(x, a->ca, NID_basic_constraints, "critical,CA:FALSE") < 0 ||
+                add_extension(x, a->ca, NID_key_usage, "critical,digitalSignature") < 0 ||
+                add_extension(x, a->ca, NID_ext_key_usage, "serverAuth") < 0 ||
+                add_extension(x, a->ca, NID_subject_key_identifier, "hash") < 0 ||
+                add_extension(x, a->ca, NID_authority_key_identifier, "keyid:always") < 0 || add_host(x, host) < 0 ||
+                X509_sign(x, a->key, EVP_sha256()) <= 0)
                 return -ENOMEM;
         *ret = TAKE_PTR(x);
         return 0;

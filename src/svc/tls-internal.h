@@ -51,13 +51,9 @@ size_t tls_host_address(const char *host, uint8_t ret[16]);
 /* OpenSSL's first reason, as an error. */
 int tls_openssl_error(struct error *e, const char *what);
 
-#define tls_free_with(type, fn)                       \
-        static inline void tls_##fn##p(type **p) { \
-                fn(*p);                               \
-        }
-tls_free_with(BIO, BIO_free_all)
-tls_free_with(X509, X509_free)
-tls_free_with(EVP_PKEY, EVP_PKEY_free)
-#define _cleanup_bio_ _cleanup_(tls_BIO_free_allp)
-#define _cleanup_x509_ _cleanup_(tls_X509_freep)
-#define _cleanup_pkey_ _cleanup_(tls_EVP_PKEY_freep)
+static inline void tls_bio_freep(BIO **p) { BIO_free_all(*p); }
+static inline void tls_x509_freep(X509 **p) { X509_free(*p); }
+static inline void tls_pkey_freep(EVP_PKEY **p) { EVP_PKEY_free(*p); }
+#define _cleanup_bio_ _cleanup_(tls_bio_freep)
+#define _cleanup_x509_ _cleanup_(tls_x509_freep)
+#define _cleanup_pkey_ _cleanup_(tls_pkey_freep)

@@ -1,5 +1,5 @@
-/* Whom a broker trusts, see tls.h: the host's CA certificates, kept as bytes, of which only those are parsed that an upstream's
- * chain asks for (all of them take 20 ms and a MiB); and the sessions of upstreams. */
+/* Whom a broker trusts, see tls.h: the host's CA certificates, kept as bytes, of which only those are parsed that an
+ * upstream's chain asks for (all of them take 20 ms and a MiB); and the sessions of upstreams. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <openssl/pem.h>
@@ -164,7 +164,8 @@ static bool subject_hash(const uint8_t *der, long size, unsigned long *ret) {
                 return false;
         end = p + n;
         bool version = p < end && *p == 0xa0;
-        for (int before = version ? 5 : 4; before > 0; before--) { /* version, serial number, algorithm, issuer, validity */
+        /* version, serial number, algorithm, issuer, validity */
+        for (int before = version ? 5 : 4; before > 0; before--) {
                 if ((n = enter(&p, end)) < 0)
                         return false;
                 p += n;
@@ -195,8 +196,9 @@ static int list_certificates(struct tls_trust *t) {
                         continue;
                 }
                 c.trusted = strcmp(name, PEM_STRING_X509_TRUSTED) == 0;
-                bool good = (c.trusted || strcmp(name, PEM_STRING_X509) == 0 || strcmp(name, PEM_STRING_X509_OLD) == 0) &&
-                            subject_hash(c.der, c.n, &c.subject);
+                bool good =
+                        (c.trusted || strcmp(name, PEM_STRING_X509) == 0 || strcmp(name, PEM_STRING_X509_OLD) == 0) &&
+                        subject_hash(c.der, c.n, &c.subject);
                 struct certificate *more = good ? reallocarray(t->certificates, t->n + 1, sizeof(*more)) : NULL;
                 if (more) {
                         t->certificates = more;
@@ -259,8 +261,9 @@ static SSL_CTX *make_context(void) {
         SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
 
         if (!ctx || tls_context_common(ctx) < 0 ||
-            /* With an ephemeral key, and encrypted and authenticated in one; then what older servers have. */
-            SSL_CTX_set_cipher_list(ctx, "ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:DHE+CHACHA20:ECDHE+AES:!aNULL:!PSK:!SRP") != 1) {
+                /* With an ephemeral key, and encrypted and authenticated in one; then what older servers have. */
+                SSL_CTX_set_cipher_list(
+                        ctx, "ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:DHE+CHACHA20:ECDHE+AES:!aNULL:!PSK:!SRP") != 1) {
                 SSL_CTX_free(ctx);
                 return NULL;
         }

@@ -39,8 +39,10 @@ int tls_init(struct error *e) {
 
         /* No file of settings, and nothing at exit: the process ends with its sockets. */
         if (OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, NULL) != 1 ||
-            OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_LOAD_SSL_STRINGS | OPENSSL_INIT_LOAD_CRYPTO_STRINGS, NULL) != 1 ||
-            RAND_bytes(&byte, 1) != 1)
+                OPENSSL_init_ssl(
+                        OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_LOAD_SSL_STRINGS | OPENSSL_INIT_LOAD_CRYPTO_STRINGS,
+                        NULL) != 1 ||
+                RAND_bytes(&byte, 1) != 1)
                 return tls_openssl_error(e, "OpenSSL cannot be used");
         /* The C library reads the time zone once, here, although certificates have none. */
         (void)gmtime_r(&now, &tm);
@@ -56,12 +58,13 @@ int tls_context_common(SSL_CTX *ctx) {
                 return -EIO;
         SSL_CTX_set_security_level(ctx, 2);
         SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-        /* Several records in a read. What is in a record that is not data is for tls_read to go past (no AUTO_RETRY). */
+        /* Several records in a read. What is in a record that is not data is for tls_read to go past (no AUTO_RETRY).
+         */
         SSL_CTX_set_read_ahead(ctx, 1);
         SSL_CTX_set_default_read_buffer_len(ctx, READ_AHEAD);
         SSL_CTX_clear_mode(ctx, SSL_MODE_AUTO_RETRY);
-        SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS |
-                                      SSL_MODE_NO_AUTO_CHAIN);
+        SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                      SSL_MODE_RELEASE_BUFFERS | SSL_MODE_NO_AUTO_CHAIN);
         return 0;
 }
 
@@ -127,7 +130,8 @@ struct tls *tls_connect(struct tls_trust *trust, int fd, const char *host, bool 
                 return NULL;
         t->trust = trust;
         X509_VERIFY_PARAM *verify = SSL_get0_param(t->ssl);
-        X509_VERIFY_PARAM_set_hostflags(verify, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+        X509_VERIFY_PARAM_set_hostflags(
+                verify, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
         if ((n > 0 ? X509_VERIFY_PARAM_set1_ip(verify, address, n)
                    : X509_VERIFY_PARAM_set1_host(verify, host, 0) && SSL_set_tlsext_host_name(t->ssl, host)) != 1 ||
             SSL_set_alpn_protos(t->ssl, protocols + skip, (unsigned)(sizeof(protocols) - 1 - skip)) != 0) {
@@ -162,12 +166,16 @@ static void explain(struct tls *t, unsigned long err) {
                 else if (verified == X509_V_ERR_HOSTNAME_MISMATCH || verified == X509_V_ERR_IP_ADDRESS_MISMATCH)
                         snprintf(why, sizeof(why), "its certificate is for another host");
                 else
-                        snprintf(why, sizeof(why), "its certificate is not good: %s", X509_verify_cert_error_string(verified));
-        } else if (!t->trust && (reason == SSL_AD_REASON_OFFSET + SSL_AD_UNKNOWN_CA || reason == SSL_AD_REASON_OFFSET + SSL_AD_BAD_CERTIFICATE ||
-                                 reason == SSL_AD_REASON_OFFSET + SSL_AD_CERTIFICATE_UNKNOWN))
-                snprintf(why, sizeof(why), "the client does not trust the sandbox's CA (%s)", SSL_alert_desc_string_long(reason - SSL_AD_REASON_OFFSET));
+                        snprintf(why, sizeof(why), "its certificate is not good: %s",
+                                X509_verify_cert_error_string(verified));
+        } else if (!t->trust && (reason == SSL_AD_REASON_OFFSET + SSL_AD_UNKNOWN_CA ||
+                                        reason == SSL_AD_REASON_OFFSET + SSL_AD_BAD_CERTIFICATE ||
+                                        reason == SSL_AD_REASON_OFFSET + SSL_AD_CERTIFICATE_UNKNOWN))
+                snprintf(why, sizeof(why), "the client does not trust the sandbox's CA (%s)",
+                        SSL_alert_desc_string_long(reason - SSL_AD_REASON_OFFSET));
         else if (reason > SSL_AD_REASON_OFFSET && reason < SSL_AD_REASON_OFFSET + 256)
-                snprintf(why, sizeof(why), "the other side ended it: %s", SSL_alert_desc_string_long(reason - SSL_AD_REASON_OFFSET));
+                snprintf(why, sizeof(why), "the other side ended it: %s",
+                        SSL_alert_desc_string_long(reason - SSL_AD_REASON_OFFSET));
         else
                 snprintf(why, sizeof(why), "%s", text ? text : "a TLS error");
         str_visible(t->why, sizeof(t->why), why);
@@ -310,5 +318,7 @@ enum tls_alpn tls_alpn(const struct tls *t) {
         unsigned n;
 
         SSL_get0_alpn_selected(t->ssl, &p, &n);
-        return n == 2 && memcmp(p, "h2", 2) == 0 ? TLS_ALPN_H2 : n == 8 && memcmp(p, "http/1.1", 8) == 0 ? TLS_ALPN_HTTP1 : TLS_ALPN_NONE;
+        return n == 2 && memcmp(p, "h2", 2) == 0         ? TLS_ALPN_H2
+               : n == 8 && memcmp(p, "http/1.1", 8) == 0 ? TLS_ALPN_HTTP1
+                                                         : TLS_ALPN_NONE;
 }

@@ -1,5 +1,6 @@
-/* Keystores: whatever an image has for a store or a file of certificates, what is made of it has a head that says how many
- * entries there are, ends with the CA's, and makes a store again. The input up to the first NUL is a store, the rest PEM. */
+/* Keystores: whatever an image has for a store or a file of certificates, what is made of it has a head that says how
+ * many entries there are, ends with the CA's, and makes a store again. The input up to the first NUL is a store, the
+ * rest PEM. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* TLS of gate and broker against each other and against OpenSSL used by itself, over socket pairs; and under the gate's and
- * the broker's system call lists. */
+/* TLS of gate and broker against each other and against OpenSSL used by itself, over socket pairs; and under the gate's
+ * and the broker's system call lists. */
 #include <linux/seccomp.h>
 #include <openssl/pem.h>
 #include <signal.h>
@@ -53,7 +53,9 @@ static void tear_down(void) {
         tls_trust_free(trust);
 }
 
-static void make_pair(int fds[2]) { check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) == 0); }
+static void make_pair(int fds[2]) {
+        check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) == 0);
+}
 
 /* Both sides in turn, until each has an end of it. */
 static void shake(struct tls *a, struct tls *b, int *ra, int *rb) {
@@ -108,7 +110,8 @@ static void send_text(struct tls *from, struct tls *to, const char *text) {
 }
 
 TEST(handshake_and_data) {
-        static const char *const hosts[] = {"example.com", "xn--mnchen-3ya.example", "a.b.c.d.e.f.example", "192.0.2.7", "2001:db8::1", "::1", "localhost"};
+        static const char *const hosts[] = {"example.com", "xn--mnchen-3ya.example", "a.b.c.d.e.f.example", "192.0.2.7",
+                "2001:db8::1", "::1", "localhost"};
 
         set_up();
         for (size_t i = 0; i < ELEMENTSOF(hosts); i++) {
@@ -137,11 +140,13 @@ TEST(alpn) {
         static const struct {
                 bool gate, client;
                 enum tls_alpn want;
-        } cases[] = {{false, false, TLS_ALPN_HTTP1}, {true, false, TLS_ALPN_HTTP1}, {false, true, TLS_ALPN_HTTP1}, {true, true, TLS_ALPN_H2}};
+        } cases[] = {{false, false, TLS_ALPN_HTTP1}, {true, false, TLS_ALPN_HTTP1}, {false, true, TLS_ALPN_HTTP1},
+                {true, true, TLS_ALPN_H2}};
 
         set_up();
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
-                _cleanup_pair_ struct pair p = connect_pair("example.com", cases[i].gate, "example.com", cases[i].client);
+                _cleanup_pair_ struct pair p =
+                        connect_pair("example.com", cases[i].gate, "example.com", cases[i].client);
                 check(p.r_gate == 0 && p.r_client == 0);
                 check(tls_alpn(p.gate) == cases[i].want && tls_alpn(p.client) == cases[i].want);
         }
@@ -342,7 +347,8 @@ static void serve(const struct made *m, const char *host) {
         X509_gmtime_adj(X509_getm_notBefore(x), m->from);
         X509_gmtime_adj(X509_getm_notAfter(x), m->until);
         X509_set_pubkey(x, key);
-        X509_NAME_add_entry_by_NID(X509_get_subject_name(x), NID_commonName, MBSTRING_UTF8, (const uint8_t *)m->cn, -1, -1, 0);
+        X509_NAME_add_entry_by_NID(
+                X509_get_subject_name(x), NID_commonName, MBSTRING_UTF8, (const uint8_t *)m->cn, -1, -1, 0);
         X509_set_issuer_name(x, X509_get_subject_name(m->signer == BY_ITSELF ? x : middle ? middle : issuer));
         if (m->san)
                 extend(x, issuer, NID_subject_alt_name, m->san);
@@ -392,14 +398,16 @@ TEST(certificates) {
                 {"DNS:example.com", "x", "serverAuth", -DAY, DAY, BY_LEAF, "its certificate is not good"},
                 {"DNS:example.com", "x", "clientAuth", -DAY, DAY, BY_CA, "unsuitable certificate purpose"},
                 {"DNS:example.org", "example.com", "serverAuth", -DAY, DAY, BY_CA, "for another host"},
-                {NULL, "example.com", "serverAuth", -DAY, DAY, BY_CA, "for another host"}, /* the common name is no name */
+                {NULL, "example.com", "serverAuth", -DAY, DAY, BY_CA,
+                        "for another host"}, /* the common name is no name */
                 {"IP:192.0.2.1", "example.com", "serverAuth", -DAY, DAY, BY_CA, "for another host"},
                 {"DNS:*.com", "x", "serverAuth", -DAY, DAY, BY_CA, "for another host"},
                 {"DNS:ex*.com", "x", "serverAuth", -DAY, DAY, BY_CA, "for another host"},
         };
         static const struct made wild = {"DNS:*.example.com", "x", "serverAuth", -DAY, DAY, BY_CA, NULL},
                                  deep = {"DNS:*.example.com", "x", "serverAuth", -DAY, DAY, BY_CA, "for another host"},
-                                 text = {"DNS:192.0.2.1", "192.0.2.1", "serverAuth", -DAY, DAY, BY_CA, "for another host"};
+                                 text = {"DNS:192.0.2.1", "192.0.2.1", "serverAuth", -DAY, DAY, BY_CA,
+                                         "for another host"};
 
         set_up();
         for (size_t i = 0; i < ELEMENTSOF(cases); i++)
@@ -448,9 +456,12 @@ TEST(no_ca_at_all) {
 /* The CA among others, among what is none, and once more after the first connection. */
 TEST(one_of_many) {
         static const char *const junk[] = {
-                "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n",
-                "-----BEGIN CERTIFICATE-----\nMIIBsTCCAVegAwIBAgIU\n-----END CERTIFICATE-----\n", "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
-                "-----BEGIN X509 CRL-----\nMAMBAgM=\n-----END X509 CRL-----\n", "-----BEGIN CERTIFICATE-----\nMIIB",
+                "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+                "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n",
+                "-----BEGIN CERTIFICATE-----\nMIIBsTCCAVegAwIBAgIU\n-----END CERTIFICATE-----\n",
+                "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
+                "-----BEGIN X509 CRL-----\nMAMBAgM=\n-----END X509 CRL-----\n",
+                "-----BEGIN CERTIFICATE-----\nMIIB",
         };
         struct tls_trust *t = NULL;
         struct tls_ca other;
@@ -475,7 +486,8 @@ TEST(one_of_many) {
                 for (size_t i = 0; i < ELEMENTSOF(junk) - (round == 1); i++)
                         check(tls_trust_add(t, junk[i], strlen(junk[i])) == 0);
                 if (round == 1)
-                        check(tls_trust_add(t, ca.cert, strlen(ca.cert)) == 0 && tls_trust_add(t, ca.cert, strlen(ca.cert)) == 0);
+                        check(tls_trust_add(t, ca.cert, strlen(ca.cert)) == 0 &&
+                                tls_trust_add(t, ca.cert, strlen(ca.cert)) == 0);
         }
         tls_trust_free(t);
         tear_down();
@@ -491,7 +503,8 @@ TEST(directory_of_certificates) {
         check(mkdtemp(dir));
         snprintf(path, sizeof(path), "%s/%s.0", dir, ca.subject_hash);
         snprintf(other, sizeof(other), "%s/README", dir);
-        _cleanup_fd_ int one = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600), two = open(other, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        _cleanup_fd_ int one = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600),
+                         two = open(other, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
         check(fd_write_all(one, ca.cert, strlen(ca.cert)) == 0 && fd_write_all(two, "no", 2) == 0);
         check(tls_trust_new(-1, open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), &t, &e) == 0);
         make_pair(p.fd);
@@ -506,7 +519,8 @@ TEST(directory_of_certificates) {
 }
 
 /* A client of OpenSSL's own against the gate. */
-static int against_gate(const char *served, const char *sni, int version, const char *alpn, SSL_SESSION **session, bool *ret_resumed, char *ret_why) {
+static int against_gate(const char *served, const char *sni, int version, const char *alpn, SSL_SESSION **session,
+        bool *ret_resumed, char *ret_why) {
         SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
         int fds[2], r = -EAGAIN, theirs = 0;
         char buf[16];
@@ -555,7 +569,8 @@ TEST(what_the_gate_takes) {
         check(against_gate("example.com", "EXAMPLE.com", TLS1_2_VERSION, "\2h2", NULL, NULL, NULL) == 0);
         check(against_gate("example.com", "example.com.", TLS1_3_VERSION, "\10http/1.1", NULL, NULL, NULL) == 0);
         check(against_gate("example.com", NULL, TLS1_3_VERSION, NULL, NULL, NULL, NULL) == 0);
-        check(against_gate("example.com", "example.com", TLS1_1_VERSION, NULL, NULL, NULL, why) == -EPROTO && strstr(why, "unsupported protocol"));
+        check(against_gate("example.com", "example.com", TLS1_1_VERSION, NULL, NULL, NULL, why) == -EPROTO &&
+                strstr(why, "unsupported protocol"));
         check(against_gate("example.com", "example.com", TLS1_VERSION, NULL, NULL, NULL, why) == -EPROTO);
         check(against_gate("example.com", "example.org", TLS1_3_VERSION, NULL, NULL, NULL, NULL) == -EPROTO);
         check(against_gate("example.com", "example.comm", TLS1_2_VERSION, NULL, NULL, NULL, NULL) == -EPROTO);
@@ -581,7 +596,8 @@ TEST(a_ticket_is_for_one_host) {
 }
 
 TEST(not_tls) {
-        static const char *const texts[] = {"GET / HTTP/1.1\r\nHost: example.com\r\n\r\n", "SSH-2.0-x\r\n", "\x16\x03\x01\xff\xff\x01", "\x80\x2e\x01"};
+        static const char *const texts[] = {"GET / HTTP/1.1\r\nHost: example.com\r\n\r\n", "SSH-2.0-x\r\n",
+                "\x16\x03\x01\xff\xff\x01", "\x80\x2e\x01"};
 
         set_up();
         for (size_t i = 0; i < ELEMENTSOF(texts); i++) {
@@ -604,13 +620,16 @@ TEST(leafs) {
         int pday, psec;
 
         set_up();
-        check(tls_authority_leaf(authority, "example.com", &first) == 0 && tls_authority_leaf(authority, "example.com", &again) == 0);
+        check(tls_authority_leaf(authority, "example.com", &first) == 0 &&
+                tls_authority_leaf(authority, "example.com", &again) == 0);
         check(first == again);
         issuer = ca_cert();
         check(X509_verify(first, X509_get0_pubkey(issuer)) == 1);
         check(X509_get_version(first) == X509_VERSION_3 && X509_NAME_entry_count(X509_get_subject_name(first)) == 0);
-        check(X509_check_ca(first) == 0 && X509_check_host(first, "example.com", 0, 0, NULL) == 1 && X509_check_host(first, "www.example.com", 0, 0, NULL) == 0);
-        check(ASN1_TIME_diff(&pday, &psec, X509_get0_notBefore(first), NULL) && pday == 0 && psec >= 3600 && psec < 3700);
+        check(X509_check_ca(first) == 0 && X509_check_host(first, "example.com", 0, 0, NULL) == 1 &&
+                X509_check_host(first, "www.example.com", 0, 0, NULL) == 0);
+        check(ASN1_TIME_diff(&pday, &psec, X509_get0_notBefore(first), NULL) && pday == 0 && psec >= 3600 &&
+                psec < 3700);
         check(ASN1_TIME_diff(&pday, &psec, NULL, X509_get0_notAfter(first)) && pday <= 7 && pday >= 6);
         BIGNUM *serial = ASN1_INTEGER_to_BN(X509_get0_serialNumber(first), NULL);
         check(BN_num_bits(serial) > 120);
@@ -639,7 +658,8 @@ TEST(the_ca) {
 
         set_up();
         check(tls_ca_new(&one, &e) == 0 && tls_ca_new(&two, &e) == 0);
-        check(strcmp(one.cert, two.cert) != 0 && strcmp(one.key, two.key) != 0 && strcmp(one.subject_hash, two.subject_hash) != 0);
+        check(strcmp(one.cert, two.cert) != 0 && strcmp(one.key, two.key) != 0 &&
+                strcmp(one.subject_hash, two.subject_hash) != 0);
         X509 *x = ca_cert();
         check(X509_check_ca(x) == 1 && X509_get_pathlen(x) == 0 && X509_verify(x, X509_get0_pubkey(x)) == 1);
         check(X509_get_key_usage(x) == (KU_KEY_CERT_SIGN | KU_CRL_SIGN));
@@ -676,7 +696,8 @@ static void live_under(const struct sock_filter *list, size_t n) {
         check(tls_init(&e) == 0 && tls_ca_new(&made, &e) == 0);
         snprintf(both, sizeof(both), "%s%s", made.key, made.cert);
         int fd = mkstemp(ca_file);
-        check(fd >= 0 && fd_write_all(fd, made.cert, strlen(made.cert)) == 0 && lseek(fd, 0, SEEK_SET) == 0 && tls_trust_new(fd, -1, &trust, &e) == 0);
+        check(fd >= 0 && fd_write_all(fd, made.cert, strlen(made.cert)) == 0 && lseek(fd, 0, SEEK_SET) == 0 &&
+                tls_trust_new(fd, -1, &trust, &e) == 0);
         unlink(ca_file);
         for (size_t i = 0; i < ELEMENTSOF(p); i++)
                 make_pair(p[i].fd);

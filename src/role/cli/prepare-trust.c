@@ -1,6 +1,7 @@
-/* The sandbox's CA and what makes programs trust it: the files that are there, on the host's root or in the image, with the CA
- * added, as facts for the view; nothing on the host is changed. What an image holds is hostile text: it is copied, decoded where
- * a keystore is made of it, and read by nobody else. Without a rule that looks at requests within TLS there is none of it. */
+/* The sandbox's CA and what makes programs trust it: the files that are there, on the host's root or in the image, with
+ * the CA added, as facts for the view; nothing on the host is changed. What an image holds is hostile text: it is
+ * copied, decoded where a keystore is made of it, and read by nobody else. Without a rule that looks at requests within
+ * TLS there is none of it. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -37,7 +38,7 @@ static bool reads_tls(const struct network *n) {
         return false;
 }
 
-/* In an image, or in a root that is made for the run, each file goes into the layer; on the host's root it is a fact. */
+/* In an image, or in a root made for the run, each file goes into the layer; on the host's root it is a fact. */
 static bool in_layer(const struct finder *f) { return f->x->plan->image; }
 
 /* Of the host's root, in the view of every run. */
@@ -62,7 +63,8 @@ static int locate(const struct finder *f, const char *path, char real[PATH_MAX],
                 memcpy(real + 1, at, strlen(at) + 1);
                 return 0;
         }
-        if (!realpath(path, real) || !is_shown(real) || stat(real, &st) < 0 || !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+        if (!realpath(path, real) || !is_shown(real) || stat(real, &st) < 0 ||
+                !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
                 return -ENOENT;
         *ret_mode = st.st_mode;
         return 0;
@@ -98,7 +100,8 @@ static int add_parents(struct finder *f, const char *path) {
         return 0;
 }
 
-/* Where a new file of this name comes to lie, links on the way followed: what of its directories is there, and the rest. */
+/* Where a new file of this name comes to lie, links on the way followed: what of its directories is there, and the
+ * rest. */
 static char *new_place(const struct finder *f, const char *path) {
         char real[PATH_MAX];
         mode_t mode;
@@ -119,7 +122,8 @@ static char *new_place(const struct finder *f, const char *path) {
 static int add_file(struct finder *f, const char *name, struct strbuf *text, bool there) {
         struct view_facts *v = &f->x->host.view;
         size_t n = text->len;
-        _cleanup_free_ char *data = strbuf_take(text), *path = there || !in_layer(f) ? strdup(name) : new_place(f, name);
+        _cleanup_free_ char *data = strbuf_take(text),
+                            *path = there || !in_layer(f) ? strdup(name) : new_place(f, name);
         _cleanup_free_ char *where = path ? strdup(in_layer(f) ? path + 1 : path) : NULL;
 
         if (!data || !where)
@@ -145,7 +149,9 @@ static int add_file(struct finder *f, const char *name, struct strbuf *text, boo
 }
 
 /* True the first time. */
-static bool is_new(struct finder *f, const char *real) { return !strlist_has(&f->seen, real) && strlist_add(&f->seen, real) == 0; }
+static bool is_new(struct finder *f, const char *real) {
+        return !strlist_has(&f->seen, real) && strlist_add(&f->seen, real) == 0;
+}
 
 /* A file that is there, with the CA added. */
 static int add_place(struct finder *f, enum trust_form form, const char *path) {
@@ -231,8 +237,9 @@ static int add_jvms(struct finder *f) {
         return r;
 }
 
-/* What of certificates is there: what the image's own variables say, else the first of the system's; and what programs are
- * told to read. The system's own file, where there is one or will be: what is installed or collected anew inside ends there. */
+/* What of certificates is there: what the image's own variables say, else the first of the system's; and what programs
+ * are told to read. The system's own file, where there is one or will be: what is installed or collected anew inside
+ * ends there. */
 static int find_bundle(struct finder *f) {
         static const char *const names[] = {"SSL_CERT_FILE", "NIX_SSL_CERT_FILE"};
         char real[PATH_MAX], own[64];
@@ -250,7 +257,8 @@ static int find_bundle(struct finder *f) {
                 told = r == 0 ? own : NULL;
         }
         for (size_t i = 0; r == -ENOENT && i < trust_places_n; i++) {
-                if (trust_places[i].form == TRUST_PEM && locate(f, trust_places[i].path, real, &mode) == 0 && S_ISREG(mode))
+                if (trust_places[i].form == TRUST_PEM && locate(f, trust_places[i].path, real, &mode) == 0 &&
+                        S_ISREG(mode))
                         r = read_there(f, real, &f->bundle, &f->n_bundle);
                 r = r == -ENOMEM || r == 0 ? r : -ENOENT;
                 told = r == 0 ? trust_places[i].path : NULL;
@@ -396,7 +404,8 @@ int prepare_trust_environment(const struct run_options *o, struct prepared *x, s
 
         for (size_t i = 0; x->ca.cert && r == 0 && i < trust_variables_n; i++) {
                 const struct trust_variable *v = &trust_variables[i];
-                _cleanup_free_ char *path = streq(v->file, TRUST_BUNDLE) ? strdup(x->ca_bundle) : str_printf("%s/%s", folder(x), v->file);
+                _cleanup_free_ char *path =
+                        streq(v->file, TRUST_BUNDLE) ? strdup(x->ca_bundle) : str_printf("%s/%s", folder(x), v->file);
                 r = path ? environment_set(&x->plan->env, o->policy, v->name, path) : -ENOMEM;
         }
         return r < 0 ? error_errno(e, r, "the environment cannot be made") : 0;
