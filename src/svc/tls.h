@@ -1,5 +1,5 @@
-/* TLS of gate and broker: OpenSSL 3 behind one header. No other file than tls.c, tls-ca.c and tls-trust.c includes it.
- * On sockets that do not block, from the loop; one thread.
+/* TLS of gate and broker: OpenSSL 3 behind one header. Only the files tls*.c include it. On sockets
+ * that do not block, from the loop; one thread.
  *
  * tls_init is called before the cage and makes OpenSSL read and set up what it will need: afterwards nothing here opens
  * a file or maps memory that is executed. What is not said to fail does not. */
@@ -16,8 +16,7 @@
 #define TLS_PEM_MAX 2048u          /* certificate and key of the sandbox's CA, each */
 #define TLS_LEAFS_MAX 512u         /* certificates that an authority keeps, the last used ones */
 #define TLS_LEAF_DAYS 7u           /* how long they are good; a new one is made at half of it */
-#define TLS_SESSIONS_MAX 128u /* upstream sessions that are kept for resumption, with what they hold of certificates   \
-                               */
+#define TLS_SESSIONS_MAX 128u      /* upstream sessions that are kept for resumption, with their certificates */
 #define TLS_SESSION_SECONDS 7200u
 #define TLS_CHAIN_BYTES_MAX 65536u /* of an upstream's certificates */
 #define TLS_CHAIN_DEPTH_MAX 8u
@@ -26,8 +25,7 @@
 /* Once in a process, before net_cage. -ENOMEM, -EIO: there is no randomness. */
 int tls_init(struct error *e) _must_check_;
 
-/* --- the sandbox's own CA ------------------------------------------------------------------------------------------
- */
+/* --- the sandbox's own CA --- */
 
 /* An ECDSA P-256 key and a certificate for it that may sign leafs and nothing else, good for a year from an hour before
  * now. The subject has a random part, so that two sandboxes' are two. Both end with NUL. */
@@ -43,11 +41,10 @@ struct tls_authority;
 int tls_authority_load(const void *pem, size_t n, struct tls_authority **ret, struct error *e) _must_check_;
 void tls_authority_free(struct tls_authority *a);
 
-/* --- whom a broker trusts ------------------------------------------------------------------------------------------
- */
+/* --- whom a broker trusts --- */
 
 struct tls_trust;
-/* The host's CA certificates, as bytes: called before the cage; they are parsed when the first upstream is verified.
+/* The host's CA certificates, as bytes: called before the cage; those that are asked for are parsed later.
  * file and directory (fds; -1: none) stand in for the host's own, as SSL_CERT_FILE and SSL_CERT_DIR do with OpenSSL,
  * and are closed. Without any certificate every upstream is refused, and says so. */
 int tls_trust_new(int file, int directory, struct tls_trust **ret, struct error *e) _must_check_;
@@ -55,8 +52,7 @@ int tls_trust_new(int file, int directory, struct tls_trust **ret, struct error 
 int tls_trust_add(struct tls_trust *t, const void *pem, size_t n) _must_check_;
 void tls_trust_free(struct tls_trust *t);
 
-/* --- connections ---------------------------------------------------------------------------------------------------
- */
+/* --- connections --- */
 
 struct tls;
 enum tls_alpn { TLS_ALPN_NONE, TLS_ALPN_HTTP1, TLS_ALPN_H2 };
