@@ -1,5 +1,5 @@
-/* The socket beneath a connection of tls.c: as OpenSSL's own, but that a read which had less than it asked for is the last of
- * its turn, and that a write may tell the kernel that more follows at once. */
+/* The socket beneath a connection of tls.c: as OpenSSL's own, but that a read which had less than it asked for is the
+ * last of its turn, and that a write may tell the kernel that more follows at once. */
 #include <sys/socket.h>
 
 #include "svc/tls-internal.h"
