@@ -267,6 +267,32 @@ TEST(pending_bytes) {
         tear_down();
 }
 
+/* What OpenSSL has taken from the socket ahead of its turn: no event tells of it. */
+TEST(records_are_read_together) {
+        char buf[64];
+
+        set_up();
+        _cleanup_pair_ struct pair p = connect_pair("example.com", true, "example.com", true);
+        /* The client has tickets in front of the data, which are records without any. */
+        for (int side = 0; side < 2; side++) {
+                struct tls *from = side ? p.client : p.gate, *to = side ? p.gate : p.client;
+                check(tls_write(from, "one ", 4) == 4 && tls_write(from, "two ", 4) == 4 && tls_write(from, "three", 5) == 5);
+                check(tls_read(to, buf, 6) == 6 && !tls_drained(to)); /* full: there may be more, and is */
+                check(tls_read(to, buf + 6, sizeof(buf) - 6) == 7 && tls_drained(to) && memcmp(buf, "one two three", 13) == 0);
+                check(tls_read(to, buf, sizeof(buf)) == -EAGAIN && tls_wants(to) == EPOLLIN && tls_drained(to));
+        }
+        /* An end right behind the data is told of in the next call. */
+        check(tls_write(p.gate, "last", 4) == 4 && tls_shutdown(p.gate) == 0);
+        check(tls_read(p.client, buf, sizeof(buf)) == 4 && !tls_drained(p.client));
+        check(tls_read(p.client, buf, sizeof(buf)) == 0);
+        /* So is what breaks the connection. */
+        check(tls_write(p.client, "fine", 4) == 4 && write(p.fd[1], "\x17\x03\x03\x00\x20no record of this connection....", 37) == 37);
+        check(tls_read(p.gate, buf, sizeof(buf)) == 4 && !tls_drained(p.gate));
+        check(tls_read(p.gate, buf, sizeof(buf)) == -EPROTO && tls_why(p.gate)[0]);
+        check(tls_read(p.gate, buf, sizeof(buf)) == -EPROTO);
+        tear_down();
+}
+
 static bool once_resumed(const char *host, bool h2) {
         char buf[16];
         _cleanup_pair_ struct pair p = connect_pair(host, h2, host, h2);
