@@ -296,7 +296,10 @@ static int start_request(struct http_relay *r, size_t head) {
         r->close = !r->request.keep_alive || r->request.version == HTTP_1_0;
         r->up = r->request.framing;
         out.method = http_span_text(&r->request, r->request.method);
-        switch (r->owner->request(r, &out)) {
+        r->starting = true;
+        enum http_relay_verdict verdict = r->owner->request(r, &out);
+        r->starting = false;
+        switch (verdict) {
         case HTTP_RELAY_FORWARD:
                 break;
         case HTTP_RELAY_ANSWERED:
@@ -324,6 +327,8 @@ static int start_request(struct http_relay *r, size_t head) {
         if (r->request.expect_continue && !r->request_done && !append(&r->client.out, "HTTP/1.1 100 Continue\r\n\r\n", 25))
                 http_relay_cut(r);
         take(&r->client.in, head);
+        if (r->unconnected)
+                fail(r, TAKE_PTR(r->unconnected));
         return 1;
 }
 
@@ -705,6 +710,11 @@ void http_relay_connected(struct http_relay *r) {
 }
 
 void http_relay_unconnected(struct http_relay *r, const char *text) {
+        if (r->starting) {
+                close_upstream(r);
+                r->unconnected = text;
+                return;
+        }
         if (r->state == HTTP_RELAY_ACTIVE) {
                 bool was = r->running;
                 r->running = true; /* `failed` is not to find it gone */

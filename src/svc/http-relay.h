@@ -70,6 +70,8 @@ struct http_relay {
         bool request_done, response_begun, response_done;
         bool close;      /* after this response */
         bool running;    /* within http_relay_run */
+        bool starting;   /* within the owner's `request` */
+        const char *unconnected; /* the upstream could not be had, which was known at once */
         bool said_end[2];/* tunnel: the end was passed on, up and down */
         uint64_t body_max; /* of the request's body; the owner sets it with the request */
         uint64_t deadline; /* ms; 0: none */

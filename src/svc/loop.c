@@ -40,7 +40,8 @@ void loop_want(struct loop *l, struct watch *w, uint32_t events) {
 int loop_release(struct loop *l, struct watch *w) {
         if (w->fd < 0)
                 return -1;
-        (void)epoll_ctl(l->epoll, EPOLL_CTL_DEL, w->fd, NULL);
+        if (w->events != 0)
+                (void)epoll_ctl(l->epoll, EPOLL_CTL_DEL, w->fd, NULL);
         for (int i = l->at + 1; i < l->n; i++)
                 if (l->batch[i].data.ptr == w)
                         l->batch[i].data.ptr = NULL;

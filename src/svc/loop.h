@@ -12,7 +12,7 @@
 /* Embedded in what it belongs to; fn gets it back. Not to be moved while it is in a loop. */
 struct watch {
         int fd; /* -1: not in the loop */
-        uint32_t events;
+        uint32_t events; /* 0: there is an fd that is not in the loop yet */
         void (*fn)(struct watch *w, uint32_t events);
 };
 

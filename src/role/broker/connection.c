@@ -60,7 +60,7 @@ static void dialled(void *owner, enum dial_result result, int fd, const char *wh
                 deny(c);
         } else if (result == DIAL_FAILED)
                 refuse(c, NET_UPSTREAM, why);
-        else if (loop_add(&broker.loop, &c->upstream, fd, 0, NULL) < 0) {
+        else if (loop_add(&broker.loop, &c->upstream, fd, EPOLLIN, NULL) < 0) {
                 close(fd);
                 connection_end(c, true);
         } else
@@ -72,12 +72,15 @@ static void waiting_client(struct watch *w, uint32_t events) {
         struct connection *c = loop_container(w, struct connection, client);
         if (events & (EPOLLHUP | EPOLLERR))
                 connection_end(c, true);
+        else
+                loop_want(&broker.loop, w, 0);
 }
 
 static struct connection *add(struct broker *b, int client) {
         struct connection *c = b->n_connections < BROKER_CONNECTIONS_MAX ? (struct connection *)calloc(1, sizeof(*c)) : NULL;
 
-        if (!c || loop_add(&b->loop, &c->client, client, 0, waiting_client) < 0) {
+        /* EPOLLIN, because most of the time it is connected before that happens. */
+        if (!c || loop_add(&b->loop, &c->client, client, EPOLLIN, waiting_client) < 0) {
                 broker_reset_on_close(client);
                 close(client);
                 free(c);

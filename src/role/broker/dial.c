@@ -58,9 +58,9 @@ static void connected(struct watch *w, uint32_t events) {
         try_next(d);
 }
 
-static int dial(const struct sockaddr_in6 *to) {
+static int dial(const struct sockaddr_in6 *to, bool *ret_connected) {
         const int on = 1;
-        bool v4 = to->sin6_family == AF_INET;
+        socklen_t n = to->sin6_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(*to);
         _cleanup_fd_ int fd = socket(to->sin6_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
         if (fd < 0)
@@ -68,17 +68,27 @@ static int dial(const struct sockaddr_in6 *to) {
         broker_reset_on_close(fd); /* a cut is a cut: kill -9 delivers nothing that is still queued */
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
         (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-        if (connect(fd, (const struct sockaddr *)to, v4 ? sizeof(struct sockaddr_in) : sizeof(*to)) < 0 && errno != EINPROGRESS)
+        *ret_connected = connect(fd, (const struct sockaddr *)to, n) == 0;
+        if (!*ret_connected && errno != EINPROGRESS)
+                return -errno;
+        /* What is on this host has answered meanwhile: to ask again is cheaper than to wait for the event. */
+        *ret_connected = *ret_connected || connect(fd, (const struct sockaddr *)to, n) == 0 || errno == EISCONN;
+        if (!*ret_connected && errno != EALREADY && errno != EINPROGRESS)
                 return -errno;
         return TAKE_FD(fd);
 }
 
 static void try_next(struct dial *d) {
         while (d->tried < d->n_addresses) {
-                int fd = dial(&d->address[d->tried++]);
+                bool there = false;
+                int fd = dial(&d->address[d->tried++], &there);
                 if (fd < 0) {
                         d->last_error = -fd;
                         continue;
+                }
+                if (there) {
+                        end(d, DIAL_CONNECTED, fd, NULL);
+                        return;
                 }
                 if (loop_add(&broker.loop, &d->w, fd, EPOLLOUT, connected) < 0) {
                         close(fd);

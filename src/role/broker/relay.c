@@ -129,5 +129,5 @@ void relay_start(struct connection *c) {
         c->client.fn = client_ready;
         c->upstream.fn = upstream_ready;
         c->made = true;
-        relay_want(c);
+        serve(c, &c->up, &c->down, EPOLLIN); /* most clients speak first, and have */
 }

@@ -57,6 +57,16 @@ struct watch *gate_broker(struct gate *g) {
         return NULL;
 }
 
+static void client_ready(struct watch *w, uint32_t events);
+
+/* May end it. */
+static void wait_for(struct gate *g, struct client *c, uint32_t events) {
+        if (c->w.events != 0)
+                loop_want(&g->loop, &c->w, events);
+        else if (loop_add(&g->loop, &c->w, c->w.fd, events, client_ready) < 0)
+                end_client(g, c, true);
+}
+
 /* To the broker, or in wait for it. */
 static void hand_over(struct gate *g, struct client *c) {
         struct watch *broker = gate_broker(g);
@@ -73,7 +83,7 @@ static void hand_over(struct gate *g, struct client *c) {
                 loop_want(&g->loop, broker, EPOLLIN | (r == -EAGAIN ? EPOLLOUT : 0));
         }
         c->waits = true;
-        loop_want(&g->loop, &c->w, 0); /* EPOLLHUP comes all the same */
+        wait_for(g, c, 0); /* EPOLLHUP comes all the same */
 }
 
 void clients_resume(struct gate *g) {
@@ -196,13 +206,14 @@ static void accept_client(struct gate *g, int fd) {
         struct verdict v;
         struct client *c = g->n_clients < GATE_CLIENTS_MAX ? (struct client *)calloc(1, sizeof(*c)) : NULL;
 
-        if (!c || getsockname(fd, (struct sockaddr *)&to, &len) < 0 || loop_add(&g->loop, &c->w, fd, 0, client_ready) < 0) {
+        if (!c || getsockname(fd, (struct sockaddr *)&to, &len) < 0) {
                 const struct linger now = {.l_onoff = 1};
                 (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
                 close(fd);
                 free(c);
                 return;
         }
+        c->w.fd = fd; /* in the loop only when it has to wait: most do not, where nothing is read */
         c->deadline = g->loop.now + GATE_HELLO_MS;
         c->next = g->clients;
         c->prev = &g->clients;
@@ -224,10 +235,10 @@ static void accept_client(struct gate *g, int fd) {
         case TABLE_PASS_TLS:
                 decide(g, c, &v);
                 if (v.allowed)
-                        loop_want(&g->loop, &c->w, EPOLLIN);
+                        wait_for(g, c, EPOLLIN);
                 break;
         case TABLE_READ:
-                loop_want(&g->loop, &c->w, EPOLLIN);
+                wait_for(g, c, EPOLLIN);
                 break;
         case TABLE_REFUSE:
         default:
