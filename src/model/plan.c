@@ -104,7 +104,7 @@ int plan_add(struct plan *p, enum plan_op_kind kind, const char *target, const c
 
         if (!t || (source && !s))
                 return -ENOMEM;
-        int r = add_op(p, (struct plan_op){kind, flags, mode, layer, t, s, kind == OP_LAYER_FILE && s ? strlen(s) : 0});
+        int r = add_op(p, (struct plan_op){kind, flags, mode, layer, t, s, (kind == OP_LAYER_FILE || kind == OP_FILE) && s ? strlen(s) : 0});
         if (r == 0)
                 t = s = NULL;
         return r;

@@ -39,7 +39,7 @@ enum {
         PLAN_RECURSIVE = 2, /* with the mounts beneath */
         PLAN_DEVICE = 4,    /* a device node: not nodev */
         PLAN_UPPER = 8,     /* OP_OVERLAY: changes go to the run's upper layer */
-        PLAN_OPTIONAL = 16, /* a source that is gone is no error */
+        PLAN_OPTIONAL = 16, /* a source that is gone is no error; of OP_FILE: a target */
         PLAN_IDMAP = 32,    /* run by root: show the owner's files as the sandbox user's */
         PLAN_VOLUME = 128,  /* the user's -v */
         PLAN_BYTES = 256,   /* content that is not to be read by people */

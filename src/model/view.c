@@ -103,6 +103,7 @@ static int add_trust_elsewhere(struct plan *p, const struct view_facts *f) {
         return r;
 }
 
+/* layer < 0: over what is there. */
 int view_add_names(struct plan *p, const struct view_facts *f, const char *etc, int layer) {
         _cleanup_free_ char *hosts = str_printf("127.0.0.1 localhost %s\n::1 localhost ip6-localhost\n", p->hostname);
         _cleanup_free_ char *hostname = str_printf("%s\n", p->hostname);
@@ -114,7 +115,10 @@ int view_add_names(struct plan *p, const struct view_facts *f, const char *etc, 
 
         for (size_t i = 0; r == 0 && i < ELEMENTSOF(files); i++) {
                 _cleanup_free_ char *path = str_printf("%s%s", etc, files[i].name);
-                r = path && files[i].text ? plan_add(p, OP_LAYER_FILE, path, files[i].text, 0, 0644, layer) : -ENOMEM;
+                if (!path || !files[i].text)
+                        return -ENOMEM;
+                r = layer >= 0 ? plan_add(p, OP_LAYER_FILE, path, files[i].text, 0, 0644, layer)
+                               : plan_add(p, OP_FILE, path, files[i].text, PLAN_OPTIONAL, 0444, 0);
         }
         return r;
 }
@@ -129,7 +133,7 @@ static int add_etc(struct plan *p, const struct view_facts *f) {
                         _cleanup_free_ char *t = str_printf("/etc/%s", etc_hidden[i]);
                         r = t ? plan_add(p, OP_MASK, t, NULL, 0, 0, 0) : -ENOMEM;
                 }
-                return r;
+                return r < 0 ? r : view_add_names(p, f, "/etc/", -1);
         }
         int layer = (int)p->n_layers++;
         if ((r = view_add_names(p, f, "", layer)) < 0 ||

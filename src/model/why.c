@@ -227,10 +227,12 @@ const char *why_reason(const struct table *t, const struct request *r, const str
                 puts_to(&o, " refuses");
                 break;
         case VERDICT_ADDRESS:
+                if (!r->is_address)
+                        puts_to(&o, "the address of ");
                 put(&o, r->host.p, r->host.n);
-                puts_to(&o, " is not a public address, and ");
+                puts_to(&o, r->is_address ? " is not a public address, and " : " is not a public one, and ");
                 rule_at(&o, t, v->rule);
-                puts_to(&o, " does not mean it by itself");
+                puts_to(&o, r->is_address ? " does not mean it by itself" : " does not open it");
                 break;
         case VERDICT_BUDGETS:
                 puts_to(&o, "more rules with budgets match than can be charged at once");
@@ -364,10 +366,16 @@ const char *why_fix(const struct table *t, const struct request *r, const struct
         case VERDICT_BUDGETS:
                 puts_to(&o, "write fewer rules with budgets that match the same requests");
                 return dst;
+        case VERDICT_ADDRESS:
+                if (!r->is_address) { /* a flag cannot say it */
+                        puts_to(&o, "name the range that its address lies in under addresses: of a rule for ");
+                        place(&o, r);
+                        return dst;
+                }
+                __attribute__((fallthrough));
         case VERDICT_HOST:
         case VERDICT_RELAY:
         case VERDICT_PORT:
-        case VERDICT_ADDRESS:
                 flag_of(&o, r);
                 if (r->layer == REQUEST_L4)
                         return dst;

@@ -50,6 +50,7 @@ enum net_report_type {
         NET_ENDED,       /* a connection is over: host, port, rule, up, down */
         NET_BROKER_WANTED, /* gate: rule is the identity, below NET_BROKERS_MAX */
         NET_POLICY_DONE,   /* the new policy is in force */
+        NET_FLUSHED,       /* gate: the answer to NET_FLUSH */
         NET_LEASE_WANTED,  /* broker: has something to forward, and no lease */
 };
 
@@ -72,6 +73,7 @@ enum net_order_type {
         NET_CONFIG = 1, /* to a gate, first: pool, own, sockets, published */
         NET_BROKER,     /* to a gate: n is the identity; ancillary: the socket to it */
         NET_LEASE,      /* to a broker: forwards until n (ms, CLOCK_MONOTONIC) */
+        NET_FLUSH,      /* to a gate, at the end: reports what has come in by now, then says NET_FLUSHED */
         NET_POLICY,     /* to both: ancillary: the new compiled policy, sealed; to a broker also memory for its budgets */
 };
 

@@ -44,12 +44,12 @@ static void describe(const struct net_report *r, char *dst, size_t size) {
         if (!host[0]) {
                 bool v4 = net_is_mapped(r->address);
                 inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? r->address + 12 : r->address, address, sizeof(address));
-                snprintf(host, sizeof(host), strchr(address, ':') ? "[%s]" : "%s", address);
+                snprintf(host, sizeof(host), "%s", address);
         }
         if (r->what == NET_DNS)
                 snprintf(dst, size, "%s", host);
         else
-                snprintf(dst, size, "%s:%u", host, r->port);
+                snprintf(dst, size, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, r->port);
 }
 
 void net_log_report(struct net_log *l, const struct net_report *r) {
@@ -71,6 +71,7 @@ void net_log_report(struct net_log *l, const struct net_report *r) {
         key = hash(hash(key, &r->what, sizeof(r->what)), &r->reason, sizeof(r->reason));
         if (r->what == NET_HTTP || r->type == NET_SPENT)
                 key = hash(key, r->text, strnlen(r->text, sizeof(r->text)));
+        key = hash(key, r->why, strnlen(r->why, sizeof(r->why)));
         if (said(l, key))
                 return;
         describe(r, target, sizeof(target));

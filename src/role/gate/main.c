@@ -48,6 +48,11 @@ static void take_order(struct gate *g, const struct net_order *o, int *fds, size
                 webs_resume(g);
                 webs2_resume(g);
                 guests_resume(g);
+        } else if (o->type == NET_FLUSH) {
+                const struct net_report flushed = {.type = NET_FLUSHED};
+                if (g->sockets[NETNS_LOG].fd >= 0)
+                        refused_ready(&g->sockets[NETNS_LOG], EPOLLIN);
+                (void)!send(g->control.fd, &flushed, sizeof(flushed), MSG_NOSIGNAL);
         } else if (o->type == NET_POLICY && n == 1) {
                 const struct net_report done = {.type = NET_POLICY_DONE};
                 if (net_table_map(fds[0], &g->table) < 0)
@@ -126,6 +131,8 @@ int main(int argc, char **argv) {
                 return gate_new_ca();
         for (size_t i = 0; i < ELEMENTSOF(g->brokers); i++)
                 g->brokers[i].fd = -1;
+        for (size_t i = 0; i < NETNS_N; i++)
+                g->sockets[i].fd = -1;
         if (tls_init(&e) < 0)
                 return 2;
         if (net_cage(seccomp_gate, ELEMENTSOF(seccomp_gate), &e) < 0)

@@ -209,8 +209,11 @@ static void do_scratch(struct launcher *x, const struct plan_op *op) {
 
 static void do_file(struct launcher *x, const struct plan_op *op, size_t i) {
         char path[48];
+        struct stat st;
         int fd, r;
 
+        if (op->flags & PLAN_OPTIONAL && (fstatat(x->root, op->target + 1, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode)))
+                return; /* a link leads into what is the sandbox's own */
         snprintf(path, sizeof(path), STAGE "/s/%zu", i);
         fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, op->mode);
         if (fd < 0 || (r = fd_write_all(fd, op->source, op->size)) < 0)

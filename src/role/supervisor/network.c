@@ -13,6 +13,8 @@
 #define GATES_MAX 5u
 /* How long a broker forwards without asking again; a supervisor that hangs closes the network within this time. */
 #define LEASE_MS 2000u
+/* How long the end of a run waits for a gate's last reports. */
+#define FLUSH_MS 50u
 
 void network_init(struct network_side *n) {
         for (size_t i = 0; i < ELEMENTSOF(n->sockets); i++)
@@ -246,6 +248,9 @@ static void on_report(struct supervisor *x, struct net_report *report, int from)
                 if (from == x->network.gate && report->rule < NET_BROKERS_MAX)
                         start_broker(x, report->rule);
                 break;
+        case NET_FLUSHED:
+                x->network.flushed = true;
+                break;
         case NET_POLICY_DONE:
                 if (x->network.unsure > 0 && --x->network.unsure == 0)
                         settle(x);
@@ -281,6 +286,24 @@ static void read_reports(struct supervisor *x, int *fd) {
                                 settle(x);
                 }
         }
+}
+
+/* A command that ends at once after a refusal: the line about it is still on its way. */
+void network_flush(struct supervisor *x) {
+        const struct net_order order = {.type = NET_FLUSH};
+        const uint64_t until = supervisor_now() + FLUSH_MS;
+        struct network_side *n = &x->network;
+
+        if (n->gate >= 0 && fd_send(n->gate, &order, sizeof(order), NULL, 0, MSG_DONTWAIT) < 0)
+                return;
+        for (uint64_t now; n->gate >= 0 && !n->flushed && (now = supervisor_now()) < until;) {
+                struct pollfd p = {.fd = n->gate, .events = POLLIN};
+                if (poll(&p, 1, (int)(until - now)) > 0)
+                        read_reports(x, &n->gate);
+        }
+        for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++)
+                if (n->brokers[i] >= 0)
+                        read_reports(x, &n->brokers[i]);
 }
 
 size_t network_poll(const struct supervisor *x, struct pollfd *p) {

@@ -532,6 +532,8 @@ static int write_ended(const struct supervisor *x) {
 static void finish(struct supervisor *x) {
         struct run_msg m = {.type = RUN_ENDED};
 
+        if (x->all_gone)
+                network_flush(x);
         network_cut(x);
         if (x->control >= 0)
                 (void)unlinkat(x->s->state->dir, CONTROL_SOCKET, 0);

@@ -12,7 +12,7 @@ struct network_side {
         int gate;             /* socket to it; -1: none runs */
         int brokers[NET_BROKERS_MAX];
         unsigned gates;       /* started so far */
-        bool closed;
+        bool closed, flushed;
         int next[3];          /* a policy that is being put in force: table, budgets, rules; -1: none */
         unsigned unsure;      /* gate and brokers that have not said yet that it is */
         uint64_t lost;        /* reports that nobody took */
@@ -79,6 +79,8 @@ void network_events(struct supervisor *x, const struct pollfd *p, size_t n);
 void network_update(struct supervisor *x, int fds[3], bool reads_tls);
 /* The guard has put its rules in force, or could not. */
 void network_rules_done(struct supervisor *x, int result, const char *text);
+/* The last reports, of a run that ended by itself. */
+void network_flush(struct supervisor *x);
 /* Nothing goes out or comes in any more. */
 void network_cut(struct supervisor *x);
 
