@@ -12,11 +12,13 @@ static struct loop loop;
 static struct http_relay relay;
 static int client, upstream; /* the test's ends */
 static unsigned opened, finished, cuts;
-static bool over;
+static bool over, unreachable;
 static char got[4u << 20];
 
 static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out *out) {
-        if (r->upstream.s.w.fd < 0) {
+        if (unreachable)
+                http_relay_unconnected(r, "no route");
+        else if (r->upstream.s.w.fd < 0) {
                 int pair[2];
                 check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
                 check(stream_init(&r->upstream.s, &loop, pair[0], NULL, http_relay_upstream_ready) == 0);
@@ -33,7 +35,7 @@ static enum http_relay_verdict on_response(struct http_relay *r, struct http1_ou
 static bool may_read(struct http_relay *r, bool up) { return true; }
 static bool moved(struct http_relay *r, bool up, size_t n) { return true; }
 static void refused(struct http_relay *r, enum http_refusal why) {}
-static void failed(struct http_relay *r, const char *text) {}
+static void failed(struct http_relay *r, const char *text) { http_relay_answer(r, 502, "text/plain", text, strlen(text)); }
 static void done(struct http_relay *r, bool cut) {
         finished++;
         cuts += cut;
@@ -176,6 +178,16 @@ TEST(an_upstream_that_has_gone_is_replaced) {
                         serve(); /* seen while it idles; else with the next request */
         }
         check(cuts == 0);
+}
+
+/* The owner knows at once that there is no upstream. */
+TEST(no_upstream_at_all) {
+        set_up();
+        unreachable = true;
+        say(client, "GET / HTTP/1.1\r\nHost: h.test\r\n\r\n");
+        serve();
+        check(strncmp(hear(client), "HTTP/1.1 502", 12) == 0 && strstr(got, "\r\n\r\nno route"));
+        check(recv(client, got, 1, 0) == 0 && finished == 1 && cuts == 1);
 }
 
 /* Two requests in one write: the second is read when the first is done. */
