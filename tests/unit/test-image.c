@@ -19,7 +19,7 @@ TEST(names) {
                 {"r.example:80/a:b@sha256:" HEX_A, "r.example:80/a@sha256:" HEX_A},
         };
         /* The grammar is test-image-name's; a "+" stands for a slash in the names of files. */
-        static const char *const bad[] = {"", "a:", "../a", "a+b", "a@sha256:", "a@sha256:" HEX_A "a", "a@md5:" HEX_A};
+        static const char *const bad[] = {"", "a:", "../a", "a+b", "a@sha256:", ("a@sha256:" HEX_A "a"), ("a@md5:" HEX_A)};
         for (size_t i = 0; i < ELEMENTSOF(good); i++) {
                 _cleanup_free_ char *name = NULL;
                 struct error e = {};
