@@ -11,6 +11,7 @@
 #include "model/table.h"
 #include "proto/net-msg.h"
 #include "svc/loop.h"
+#include "svc/net-control.h"
 #include "svc/net-report.h"
 #include "svc/tls.h"
 
@@ -18,7 +19,6 @@
 #define BROKER_ADDRESSES_MAX 8u      /* of a name, that are tried */
 #define BROKER_DIAL_MS 30000u        /* for all of it: resolving, and every address */
 #define BROKER_ATTEMPT_MS 5000u      /* for one address, where there are others */
-#define BROKER_REPORTS_MAX 200u      /* a second */
 
 struct broker;
 
@@ -83,7 +83,8 @@ struct connection {
 
 struct broker {
         struct loop loop;
-        struct watch control, gate;
+        struct net_control control;
+        struct watch gate;
         struct table table;
         struct tls_trust *trust;
         struct connection *connections;
@@ -92,13 +93,10 @@ struct broker {
         unsigned n_connections;     /* of both kinds */
         uint64_t lease, asked; /* ms: forwards until then; when it was asked for */
         bool held;             /* the lease is over: nothing is read */
-        uint64_t reports_second;
-        unsigned reports;
 };
 
 extern struct broker broker;
 
-void broker_report(struct broker *b, struct net_report *r);
 /* True while bytes may be carried; asks for the lease in time. */
 bool broker_may_forward(struct broker *b);
 /* What a job says, read like what anybody says. */

@@ -15,7 +15,7 @@ void connection_end(struct connection *c, bool reset) {
                 net_report_place(&r, &c->request, &c->verdict);
                 r.up = c->up.bytes;
                 r.down = c->down.bytes;
-                broker_report(b, &r);
+                net_control_report(&b->control, &r);
         }
         dial_cancel(&c->dial);
         if (c->client.fd >= 0 && reset)
@@ -38,7 +38,7 @@ static void deny(struct connection *c) {
         struct net_report r;
 
         net_report_denial(&r, NET_TCP, &broker.table, &c->request, &c->verdict);
-        broker_report(&broker, &r);
+        net_control_report(&broker.control, &r);
         connection_end(c, true);
 }
 
@@ -47,7 +47,7 @@ static void refuse(struct connection *c, enum net_report_type type, const char *
 
         net_report_place(&r, &c->request, &c->verdict);
         snprintf(type == NET_SPENT ? r.text : r.why, sizeof(r.text), "%s", text);
-        broker_report(&broker, &r);
+        net_control_report(&broker.control, &r);
         connection_end(c, true);
 }
 

@@ -50,7 +50,7 @@ static void report(struct exchange *x, enum net_report_type type, const char *te
                 snprintf(r.text, sizeof(r.text), "%s", text);
         else
                 snprintf(r.text, sizeof(r.text), "%.*s %.200s", (int)MIN(x->request.method.n, 32u), x->request.method.p ? x->request.method.p : "", x->target);
-        broker_report(&broker, &r);
+        net_control_report(&broker.control, &r);
 }
 
 static void answer(struct exchange *x, unsigned status, const char *reason, const char *rule, const char *fix) {

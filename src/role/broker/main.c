@@ -6,10 +6,10 @@
 
 #include "base/fd.h"
 #include "generated/seccomp-broker.h"
+#include "model/canonical.h"
 #include "role/broker/broker.h"
 #include "svc/net-cage.h"
 #include "svc/net-table.h"
-#include "model/canonical.h"
 
 #define TICK_MS 1000
 #define RENEW_MS 1000 /* before a lease ends, the next is asked for */
@@ -36,60 +36,31 @@ int broker_read_place(const struct broker_job *job, struct request *r, char host
         return k;
 }
 
-void broker_report(struct broker *b, struct net_report *r) {
-        uint64_t second = b->loop.now / 1000;
-
-        if (b->reports_second != second) {
-                b->reports_second = second;
-                b->reports = 0;
-        }
-        if (b->reports++ < BROKER_REPORTS_MAX)
-                (void)!send(b->control.fd, r, sizeof(*r), MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
 bool broker_may_forward(struct broker *b) {
-        struct net_report ask = {.type = NET_LEASE_WANTED};
-
         if (b->loop.now + RENEW_MS >= b->lease && b->loop.now >= b->asked + ASK_AGAIN_MS) {
                 b->asked = b->loop.now;
-                (void)!send(b->control.fd, &ask, sizeof(ask), MSG_DONTWAIT | MSG_NOSIGNAL);
+                net_control_say(&b->control, NET_LEASE_WANTED, 0);
         }
         bool may = b->loop.now < b->lease;
         b->held = !may;
         return may;
 }
 
-static void take_order(struct broker *b, const struct net_order *o, const int *fds, size_t n) {
+static void take_order(const struct net_order *o, int *fds, size_t n) {
+        struct broker *b = &broker;
+
         if (o->type == NET_LEASE) {
                 b->lease = o->n;
                 b->held = b->loop.now >= b->lease;
                 connections_resume(b);
                 exchanges_resume(b);
         } else if (o->type == NET_POLICY && n == 2) {
-                const struct net_report done = {.type = NET_POLICY_DONE};
                 if (net_table_map(fds[0], &b->table) < 0 || account_init(fds[1], &b->table) < 0)
                         exit(1); /* never the old one on */
                 connections_decide_again(b);
                 exchanges_decide_again(b);
-                (void)!send(b->control.fd, &done, sizeof(done), MSG_NOSIGNAL);
+                net_control_say(&b->control, NET_POLICY_DONE, 0);
         }
-}
-
-static void control_ready(struct watch *w, uint32_t events) {
-        struct net_order o;
-        int fds[FD_PASS_MAX];
-        size_t n_fds;
-
-        (void)events;
-        ssize_t n = fd_receive(w->fd, &o, sizeof(o), fds, &n_fds, MSG_DONTWAIT);
-        if (n == -EAGAIN || n == -EINTR)
-                return;
-        if (n <= 0)
-                exit(0); /* the run is over: every socket is reset */
-        if (n == sizeof(o))
-                take_order(&broker, &o, fds, n_fds);
-        for (size_t i = 0; i < n_fds; i++)
-                fd_close(fds[i]);
 }
 
 static void gate_ready(struct watch *w, uint32_t events) {
@@ -160,7 +131,7 @@ int main(void) {
                 return 4;
         close(BROKER_FD_TABLE);
         close(BROKER_FD_BUDGETS);
-        if (loop_add(&b->loop, &b->control, BROKER_FD_CONTROL, EPOLLIN, control_ready) < 0 ||
+        if (net_control_init(&b->control, &b->loop, BROKER_FD_CONTROL, take_order) < 0 ||
             loop_add(&b->loop, &b->gate, BROKER_FD_GATE, EPOLLIN, gate_ready) < 0)
                 return 5;
         loop_run(&b->loop, tick, b);

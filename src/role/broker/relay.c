@@ -83,7 +83,7 @@ static int pull(struct connection *c, struct flow *f) {
                 struct net_report r = {.type = NET_SPENT, .what = NET_TCP};
                 net_report_place(&r, &c->request, &c->verdict);
                 snprintf(r.text, sizeof(r.text), "%s", spent);
-                broker_report(&broker, &r);
+                net_control_report(&broker.control, &r);
                 return -1;
         }
         if (write_some(f, chunk, (size_t)n, &k) < 0)

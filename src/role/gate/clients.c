@@ -30,7 +30,7 @@ static void refuse(struct gate *g, struct client *c, const char *text) {
         struct net_report report;
 
         net_report_refusal(&report, NET_TLS, &c->request, text);
-        gate_report(g, &report);
+        net_control_report(&g->control, &report);
         end_client(g, c, true);
 }
 
@@ -40,19 +40,17 @@ static void decide(struct gate *g, struct client *c, struct verdict *ret) {
         table_decide(&g->table, &c->request, ret);
         if (!ret->allowed) {
                 net_report_denial(&report, NET_TCP, &g->table, &c->request, ret);
-                gate_report(g, &report);
+                net_control_report(&g->control, &report);
                 end_client(g, c, true);
         }
 }
 
 struct watch *gate_broker(struct gate *g) {
-        struct net_report wanted = {.type = NET_BROKER_WANTED, .rule = IDENTITY};
-
         if (g->brokers[IDENTITY].fd >= 0)
                 return &g->brokers[IDENTITY];
         if (!g->wanted[IDENTITY]) {
                 g->wanted[IDENTITY] = true;
-                (void)!send(g->control.fd, &wanted, sizeof(wanted), MSG_DONTWAIT | MSG_NOSIGNAL);
+                net_control_say(&g->control, NET_BROKER_WANTED, IDENTITY);
         }
         return NULL;
 }

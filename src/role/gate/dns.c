@@ -37,7 +37,7 @@ static void deny(struct gate *g, const struct dns_question *q, const struct requ
         struct request asked = *r;
         asked.port = 443; /* what it is most likely meant for */
         net_report_denial(&report, NET_DNS, &g->table, &asked, &v);
-        gate_report(g, &report);
+        net_control_report(&g->control, &report);
 }
 
 static void answer_name(struct gate *g, const struct dns_question *q, struct dns_answer *a) {

@@ -12,6 +12,7 @@
 #include "proto/client-hello.h"
 #include "proto/net-msg.h"
 #include "svc/loop.h"
+#include "svc/net-control.h"
 #include "svc/net-report.h"
 #include "svc/tls.h"
 
@@ -19,7 +20,6 @@
 #define GATE_HELLO_MS 10000u       /* for a ClientHello to be complete */
 #define GATE_DNS_STREAMS_MAX 64u   /* DNS over TCP: connections at once */
 #define GATE_DNS_STREAM_MS 10000u
-#define GATE_REPORTS_MAX 200u      /* a second */
 
 /* Names that have a synthetic address (names.c). */
 struct names {
@@ -42,7 +42,7 @@ struct client {
 
 struct gate {
         struct loop loop;
-        struct watch control;
+        struct net_control control;
         struct watch brokers[NET_BROKERS_MAX];
         bool wanted[NET_BROKERS_MAX]; /* asked for, and not there yet */
         struct watch sockets[NETNS_N];
@@ -58,8 +58,6 @@ struct gate {
         struct web2 *webs2; /* web2.c */
         unsigned n_clients, n_streams;
         struct dns_stream *streams;
-        uint64_t reports_second; /* of the bucket below */
-        unsigned reports;
 };
 
 int names_init(struct names *n, const uint8_t pool[4], unsigned prefix) _must_check_;
@@ -86,8 +84,6 @@ void guests_resume(struct gate *g);
 void guests_tick(struct gate *g);
 void refused_ready(struct watch *w, uint32_t events);
 
-/* To the supervisor; drops what is over the rate. */
-void gate_report(struct gate *g, struct net_report *r);
 /* belljar-gate --new-ca; its exit status. */
 int gate_new_ca(void);
 extern struct gate gate;

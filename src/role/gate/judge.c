@@ -27,7 +27,7 @@ void place_refused(const struct place *p, enum net_what what, const char *why, c
         q.host = host_of(p);
         net_report_refusal(&r, what, &q, why);
         snprintf(r.text, sizeof(r.text), "%s", line);
-        gate_report(&gate, &r);
+        net_control_report(&gate.control, &r);
 }
 
 static struct request_text text_of(const struct http_head *h, struct http_span s) {
@@ -59,7 +59,7 @@ bool judge_request(const struct place *p, const struct http_head *head, struct j
         if (!v.allowed) {
                 net_report_denial(&denial, NET_HTTP, &gate.table, &ret->request, &v);
                 snprintf(denial.text, sizeof(denial.text), "%s", line);
-                gate_report(&gate, &denial);
+                net_control_report(&gate.control, &denial);
                 ret->status = 403;
                 ret->n_body = denial_json(ret->body, sizeof(ret->body), v.reason == VERDICT_DENIED ? why_place(&gate.table, v.rule, rule) : NULL,
                                           denial.why, denial.fix);

@@ -17,65 +17,38 @@
 
 struct gate gate;
 
-void gate_report(struct gate *g, struct net_report *r) {
-        uint64_t second = g->loop.now / 1000;
-
-        if (g->reports_second != second) {
-                g->reports_second = second;
-                g->reports = 0;
-        }
-        if (g->reports++ < GATE_REPORTS_MAX)
-                (void)!send(g->control.fd, r, sizeof(*r), MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
-/* A broker says nothing on this socket: it has ended. Those who wait for it ask for another. */
-static void broker_ready(struct watch *w, uint32_t events) {
-        if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-                loop_close(&gate.loop, w);
+static void resume_all(void) {
         clients_resume(&gate);
         webs_resume(&gate);
         webs2_resume(&gate);
         guests_resume(&gate);
 }
 
-static void take_order(struct gate *g, const struct net_order *o, int *fds, size_t n) {
+/* A broker says nothing on this socket: it has ended. Those who wait for it ask for another. */
+static void broker_ready(struct watch *w, uint32_t events) {
+        if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+                loop_close(&gate.loop, w);
+        resume_all();
+}
+
+static void take_order(const struct net_order *o, int *fds, size_t n) {
+        struct gate *g = &gate;
+
         if (o->type == NET_BROKER && n == 1 && o->n < NET_BROKERS_MAX) {
                 loop_close(&g->loop, &g->brokers[o->n]);
                 g->wanted[o->n] = false;
                 if (loop_add(&g->loop, &g->brokers[o->n], fds[0], EPOLLIN, broker_ready) == 0)
                         fds[0] = -1;
-                clients_resume(g);
-                webs_resume(g);
-                webs2_resume(g);
-                guests_resume(g);
+                resume_all();
         } else if (o->type == NET_FLUSH) {
-                const struct net_report flushed = {.type = NET_FLUSHED};
                 if (g->sockets[NETNS_LOG].fd >= 0)
                         refused_ready(&g->sockets[NETNS_LOG], EPOLLIN);
-                (void)!send(g->control.fd, &flushed, sizeof(flushed), MSG_NOSIGNAL);
+                net_control_say(&g->control, NET_FLUSHED, 0);
         } else if (o->type == NET_POLICY && n == 1) {
-                const struct net_report done = {.type = NET_POLICY_DONE};
                 if (net_table_map(fds[0], &g->table) < 0)
                         exit(1); /* never the old one on */
-                (void)!send(g->control.fd, &done, sizeof(done), MSG_NOSIGNAL);
+                net_control_say(&g->control, NET_POLICY_DONE, 0);
         }
-}
-
-static void control_ready(struct watch *w, uint32_t events) {
-        struct net_order o;
-        int fds[FD_PASS_MAX];
-        size_t n_fds;
-
-        (void)events;
-        ssize_t n = fd_receive(w->fd, &o, sizeof(o), fds, &n_fds, MSG_DONTWAIT);
-        if (n == -EAGAIN || n == -EINTR)
-                return;
-        if (n <= 0)
-                exit(0); /* the run is over */
-        if (n == sizeof(o))
-                take_order(&gate, &o, fds, n_fds);
-        for (size_t i = 0; i < n_fds; i++)
-                fd_close(fds[i]);
 }
 
 /* Deadlines are seconds away: what looks at every connection is done once in a while, and not with each batch of events. */
@@ -144,7 +117,7 @@ int main(int argc, char **argv) {
                 return 4;
         memcpy(g->own, config.own, sizeof(g->own));
         close(GATE_FD_TABLE);
-        if (loop_add(&g->loop, &g->control, GATE_FD_CONTROL, EPOLLIN, control_ready) < 0)
+        if (net_control_init(&g->control, &g->loop, GATE_FD_CONTROL, take_order) < 0)
                 return 5;
         /* What is accepted has it from its listener (tcp(7)): an answer in two writes must not wait for the client's
          * acknowledgement of the first, which may take 40 ms. */

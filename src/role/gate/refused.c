@@ -41,7 +41,7 @@ static void deny(struct gate *g, uint8_t protocol, const uint8_t address[16], ui
                         return;
                 net_report_denial(&report, NET_TCP, &g->table, &q, &v);
         }
-        gate_report(g, &report);
+        net_control_report(&g->control, &report);
 }
 
 /* The first bytes of a packet: an IP header and, with luck, ports. */

@@ -1,0 +1,45 @@
+/* See net-control.h. */
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base/fd.h"
+#include "svc/net-control.h"
+
+static void ready(struct watch *w, uint32_t events) {
+        struct net_control *c = loop_container(w, struct net_control, w);
+        struct net_order o;
+        int fds[FD_PASS_MAX];
+        size_t n_fds;
+
+        (void)events;
+        ssize_t n = fd_receive(w->fd, &o, sizeof(o), fds, &n_fds, MSG_DONTWAIT);
+        if (n == -EAGAIN || n == -EINTR)
+                return;
+        if (n <= 0)
+                exit(0);
+        if (n == sizeof(o))
+                c->order(&o, fds, n_fds);
+        for (size_t i = 0; i < n_fds; i++)
+                fd_close(fds[i]);
+}
+
+int net_control_init(struct net_control *c, struct loop *l, int fd, void (*order)(const struct net_order *, int *, size_t)) {
+        *c = (struct net_control){.loop = l, .order = order};
+        return loop_add(l, &c->w, fd, EPOLLIN, ready);
+}
+
+void net_control_report(struct net_control *c, const struct net_report *r) {
+        uint64_t second = c->loop->now / 1000;
+
+        if (c->second != second) {
+                c->second = second;
+                c->reports = 0;
+        }
+        if (c->reports++ < NET_REPORTS_MAX)
+                (void)!send(c->w.fd, r, sizeof(*r), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void net_control_say(struct net_control *c, enum net_report_type type, uint32_t rule) {
+        const struct net_report r = {.type = type, .rule = rule};
+        (void)!send(c->w.fd, &r, sizeof(r), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
