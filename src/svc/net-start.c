@@ -149,7 +149,7 @@ static int start_broker(const struct plan *p, int exe, const int *fds, size_t n,
         /* Run by root, it has an id of the sandbox's range, and none of the host's. */
         uid_t uid = root ? p->ids.uid_base + p->ids.init_uid : geteuid();
         gid_t gid = root ? uid : getegid();
-        int all[BROKER_FD_N - BROKER_FD_CONTROL + BROKER_FD_TRUST_N], go[2], r;
+        int all[BROKER_FD_N - BROKER_FD_CONTROL + BROKER_FD_TRUST_N], go[2] = {-1, -1}, r;
         char *env[BROKER_FD_TRUST_N + 1];
         size_t n_all = n;
 

@@ -87,7 +87,7 @@ static int add_text(struct plan_network *p, const struct network_rule *r) {
 
 /* One host, or a few that somebody wrote down, are "listed"; whatever else may be anybody's is "any host". */
 static enum risk_reach reach_of(const struct network_rule *r) {
-        struct request_address first, last;
+        struct request_address first = {}, last;
 
         if (r->kind != NETWORK_ADDRESS)
                 return r->kind == NETWORK_EXACT ? REACH_LISTED : REACH_ANYWHERE;
