@@ -20,8 +20,10 @@ TEST(members) {
         check_streq(json_string_value(json_object_get(j, "denied_by")), "belljar.yaml:3");
         check_streq(json_string_value(json_object_get(j, "reason")), "no \"rule\" \\ names it");
         check_streq(json_string_value(json_object_get(j, "fix")), "--allow x:443");
+        json_decref(j);
         j = read_json(buf, denial_json(buf, sizeof(buf), NULL, "x", ""));
         check(json_is_null(json_object_get(j, "denied_by")));
+        json_decref(j);
 }
 
 /* Whatever the texts are, the answer is JSON, on one line, and fits. */
