@@ -18,6 +18,10 @@
 #include "svc/net-start.h"
 #include "sys/process.h"
 
+/* User namespaces beneath the sandbox's outer one while a gate is made: the command's, the gate's, and those of gates that were
+ * killed, which the kernel counts for a while longer. */
+#define ROOM "16"
+
 #define NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 
 /* What the intermediate process of a gate says: the gate's pid, or -errno and where. */
@@ -79,7 +83,7 @@ _noreturn_ static void enter(const struct plan *p, int exe, const int *fds, size
                 answer(report, -errno, "the gate's ids cannot be taken");
         /* The launcher has left no room for another user namespace; there is some for as long as it takes to make one. The
          * filter of what runs inside refuses to make any. */
-        if (!p->nesting && (r = file_poke(AT_FDCWD, "/proc/sys/user/max_user_namespaces", "2")) < 0)
+        if (!p->nesting && (r = file_poke(AT_FDCWD, "/proc/sys/user/max_user_namespaces", ROOM)) < 0)
                 answer(report, r, "a user namespace cannot be made room for");
         prctl(PR_SET_DUMPABLE, 1); /* for its own maps, which the change of ids has taken away */
         pid_t pid = process_clone(NAMESPACES | CLONE_PARENT, -1, &pidfd);
