@@ -1,8 +1,10 @@
 /* The network as the supervisor sees it: it holds the gate's sockets until something comes in on one of them, asks its guard
  * for a gate then and for a broker when the gate wants one, passes on what they report, and renews their leases. Gate and
  * brokers end when the supervisor's sockets to them do. */
+#include <linux/sockios.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -15,6 +17,11 @@
 #define LEASE_MS 2000u
 /* How long the end of a run waits for a gate's last reports. */
 #define FLUSH_MS 50u
+/* Brokers that a run starts, however often its gate asks. */
+#define BROKERS_STARTED_MAX 64u
+/* Bytes in the command line's socket that it has not read, beyond which reports are dropped: what else is said to it must never
+ * wait, and with it the deadlines, because a gate says much. The socket takes about twice as much. */
+#define UNREAD_MAX 98304
 
 void network_init(struct network_side *n) {
         for (size_t i = 0; i < ELEMENTSOF(n->sockets); i++)
@@ -55,13 +62,19 @@ void network_update(struct supervisor *x, int fds[3], bool reads_tls) {
         struct run_msg m = {.type = RUN_NET_RULES};
         struct stat st;
 
+        if (n->next[0] >= 0) { /* who asked for it has gone, and the guard has not answered yet */
+                control_answer(x, -EBUSY, "another policy is just being put in force");
+                for (size_t i = 0; i < ELEMENTSOF(n->next); i++)
+                        close(fds[i]);
+                return;
+        }
         memcpy(n->next, fds, sizeof(n->next));
         if (n->closed || n->table < 0)
                 control_answer(x, -ENOTSUP, "the run was started without a network");
         else if (reads_tls && (fstat(n->ca, &st) < 0 || st.st_size == 0))
                 control_answer(x, -ENOTSUP, "rules that look at requests within TLS need a CA in the sandbox, which is made at the start, "
                                             "when the policy has such a rule");
-        else if (fd_send(x->s->cli, &m, sizeof(m), rules, ELEMENTSOF(rules), 0) < 0)
+        else if (fd_send(x->s->cli, &m, sizeof(m), rules, ELEMENTSOF(rules), MSG_DONTWAIT) < 0)
                 control_answer(x, -EIO, "the run's own command does not answer");
         else
                 return;
@@ -138,7 +151,7 @@ void network_take(struct supervisor *x, const int *fds, size_t n) {
 
 static int ask_guard(struct supervisor *x, enum net_role role, const int *fds, size_t n) {
         struct run_msg m = {.type = RUN_NET_START, .status = role};
-        return fd_send(x->s->cli, &m, sizeof(m), fds, n, 0);
+        return fd_send(x->s->cli, &m, sizeof(m), fds, n, MSG_DONTWAIT);
 }
 
 /* A pair of sockets, one end of which stays here. */
@@ -165,7 +178,7 @@ static int ask_for_answers(struct supervisor *x, int theirs) {
         const int fds[] = {theirs, x->network.sockets[NETNS_DNS_UDP4]};
         struct run_msg m = {.type = RUN_NET_START, .status = NET_ROLE_GATE, .init = x->init_pid};
 
-        return fd_send(x->s->cli, &m, sizeof(m), fds, ELEMENTSOF(fds), 0);
+        return fd_send(x->s->cli, &m, sizeof(m), fds, ELEMENTSOF(fds), MSG_DONTWAIT);
 }
 
 static void start_gate(struct supervisor *x) {
@@ -209,8 +222,9 @@ static void start_broker(struct supervisor *x, uint32_t identity) {
         struct net_order order = {.type = NET_BROKER, .n = identity};
         int control = -1, channel = -1, gate = -1, r;
 
-        if (identity != 0) /* the only one as yet: no credential */
+        if (identity != 0 || n->brokers_started >= BROKERS_STARTED_MAX) /* 0 is the only one as yet: no credential */
                 return;
+        n->brokers_started++;
         fd_close(TAKE_FD(n->brokers[identity]));
         if ((r = make_pair(&n->brokers[identity], &control)) < 0)
                 return;
@@ -238,6 +252,7 @@ static void grant_lease(struct supervisor *x, int broker) {
 /* Everything is a number or a text that ends within its array; what is not is dropped. */
 static void on_report(struct supervisor *x, struct net_report *report, int from) {
         struct run_msg m = {.type = RUN_NET_REPORT};
+        int unread;
 
         report->host[sizeof(report->host) - 1] = 0;
         report->text[sizeof(report->text) - 1] = 0;
@@ -265,7 +280,8 @@ static void on_report(struct supervisor *x, struct net_report *report, int from)
         case NET_ENDED:
                 m.report = *report;
                 /* A command line that does not read for a while loses reports, and delays nothing. */
-                if (send(x->s->cli, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+                if (ioctl(x->s->cli, SIOCOUTQ, &unread) < 0 || unread > UNREAD_MAX ||
+                    send(x->s->cli, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
                         x->network.lost++;
                 break;
         }

@@ -11,7 +11,7 @@ struct network_side {
         int table, ca;
         int gate;             /* socket to it; -1: none runs */
         int brokers[NET_BROKERS_MAX];
-        unsigned gates;       /* started so far */
+        unsigned gates, brokers_started; /* so far */
         bool closed, flushed;
         int next[3];          /* a policy that is being put in force: table, budgets, rules; -1: none */
         unsigned unsure;      /* gate and brokers that have not said yet that it is */
