@@ -437,7 +437,10 @@ static int check_places(const struct canonical_parts *parts, const struct place 
         }
         if (!parts->host.p)
                 return refuse("the request names no host");
-        x = read_authority(parts->host.p, parts->host.n, default_port(parts->tls), buf, &other, ret_reason);
+        /* Without a port it should mean the scheme's own (RFC 9110 section 7.2), and libgit2, so cargo, leaves out any. Only the
+         * connection's can be meant: no other is ever connected to, and what leaves names it (canonical_write_authority), so that
+         * the server has one reading, and it is the one that was decided on. */
+        x = read_authority(parts->host.p, parts->host.n, p->port, buf, &other, ret_reason);
         if (x < 0)
                 return x;
         if (!same_place(p, &other))

@@ -323,6 +323,10 @@ TEST(requests) {
                 {{true, 443, "ok.test", NULL, "GET", "/", "ok.test.:443"}, 0, "GET ok.test/"},
                 {{false, 80, "ok.test", NULL, "GET", "/", "ok.test"}, 0, "GET ok.test/"},
                 {{false, 8080, "ok.test", NULL, "POST", "/x/../y", "ok.test:8080"}, 0, "POST ok.test:8080/y"},
+                {{true, 8443, "ok.test", "ok.test", "GET", "/", "OK.test."}, 0, "GET ok.test:8443/"}, /* the connection's port */
+                {{false, 443, "ok.test", NULL, "GET", "/", "ok.test"}, 0, "GET ok.test:443/"},
+                {{true, 80, "::1", NULL, "GET", "/", "[::1]"}, 0, "GET [::1]:80/"},
+                {{false, 8080, "ok.test", NULL, "GET", "http://ok.test:8080/a", "ok.test"}, 0, "GET ok.test:8080/a"},
                 {{false, 80, "ok.test", NULL, "GET", "http://OK.test:80/a", "ok.test"}, 0, "GET ok.test/a"},
                 {{false, 80, "ok.test", NULL, "GET", "http://ok.test", "ok.test"}, 0, "GET ok.test/"},
                 {{false, 80, "ok.test", NULL, "GET", "http://ok.test?a", "ok.test"}, 0, "GET ok.test/?a"},
@@ -335,8 +339,10 @@ TEST(requests) {
                 {{true, 443, "ok.test", "ok.test", "GET", "/", "no.test"}, -EXDEV, "Host"},
                 {{true, 443, "ok.test", "no.test", "GET", "/", "no.test"}, -EXDEV, "SNI"},
                 {{true, 443, "ok.test", "ok.test", "GET", "/", "ok.test:80"}, -EXDEV, "Host"},
-                {{true, 8443, "ok.test", "ok.test", "GET", "/", "ok.test"}, -EXDEV, "Host"}, /* port 443 is meant */
-                {{false, 443, "ok.test", NULL, "GET", "/", "ok.test"}, -EXDEV, "Host"},
+                {{true, 8443, "ok.test", "ok.test", "GET", "/", "ok.test:443"}, -EXDEV, "Host"},
+                {{true, 8443, "ok.test", "ok.test", "GET", "/", "no.test"}, -EXDEV, "Host"},
+                {{false, 443, "ok.test", NULL, "GET", "/", "ok.test:80"}, -EXDEV, "Host"},
+                {{false, 8080, "ok.test", NULL, "GET", "http://ok.test/", "ok.test"}, -EXDEV, "target names another"}, /* a URL has a port */
                 {{false, 80, "127.0.0.1", NULL, "GET", "/", "ok.test"}, -EXDEV, "Host"},
                 {{false, 80, "ok.test", NULL, "GET", "/", "127.0.0.1"}, -EXDEV, "Host"},
                 {{false, 80, "ok.test", NULL, "GET", "http://no.test/", "ok.test"}, -EXDEV, "target names another"},
