@@ -108,7 +108,16 @@ static void close_upstream(struct http_relay *r) {
         stream_close_gently(&r->upstream.s, r->loop);
         empty(&r->upstream.in);
         empty(&r->upstream.out);
-        r->upstream.eof = r->upstream.ready = r->upstream.drained = false;
+        r->upstream.eof = r->upstream.ready = r->upstream.drained = r->upstream.used = false;
+}
+
+/* As close_upstream, where it may be of use to somebody else. */
+static void part_upstream(struct http_relay *r) {
+        const struct http_end *u = &r->upstream;
+
+        if (r->owner->idle && usable(u) && !u->eof && filled(&u->in) == 0 && filled(&u->out) == 0)
+                r->owner->idle(r);
+        close_upstream(r);
 }
 
 /* --- the end --- */
@@ -124,7 +133,8 @@ void http_relay_cut(struct http_relay *r) {
         if (busy)
                 stream_reset(&r->upstream.s, r->loop);
         else
-                stream_close_gently(&r->upstream.s, r->loop);
+                part_upstream(r);
+        empty(&r->again);
         empty(&r->client.in);
         empty(&r->client.out);
         empty(&r->upstream.in);
@@ -140,6 +150,7 @@ static void end_gently(struct http_relay *r) {
 
 static void begin_closing(struct http_relay *r) {
         close_upstream(r);
+        empty(&r->again);
         r->state = HTTP_RELAY_CLOSING;
         r->deadline = r->loop->now + HTTP_RELAY_LINGER_MS;
 }
@@ -282,6 +293,28 @@ static void watch_idle_upstream(struct http_relay *r) {
                 close_upstream(r);
 }
 
+/* A server may close a connection in the very moment in which it is used again; a client that had its own connection to it
+ * would try once more. Only what changes nothing, and is there as a whole. */
+static bool may_send_again(const struct http_relay *r) {
+        return r->owner->again && r->upstream.used && r->request_done &&
+               (r->request.method_id == HTTP_GET || r->request.method_id == HTTP_HEAD);
+}
+
+/* True: the upstream is gone without a word, and another is on its way. */
+static bool send_again(struct http_relay *r) {
+        if (filled(&r->again) == 0 || filled(&r->upstream.in) > 0)
+                return false;
+        close_upstream(r);
+        r->upstream.out = r->again;
+        r->again = (struct http_buffer){};
+        r->starting = true;
+        r->owner->again(r);
+        r->starting = false;
+        if (r->unconnected)
+                fail(r, TAKE_PTR(r->unconnected));
+        return true;
+}
+
 static int start_request(struct http_relay *r, size_t head) {
         struct http1_out out = {.from = &r->request, .framing = r->request.framing, .length = r->request.length,
                                 .websocket = r->request.websocket};
@@ -320,6 +353,10 @@ static int start_request(struct http_relay *r, size_t head) {
                 return 1;
         }
         r->upstream.out.n += (size_t)k;
+        if (may_send_again(r) && !append(&r->again, r->upstream.out.data + r->upstream.out.at, filled(&r->upstream.out))) {
+                http_relay_cut(r);
+                return 1;
+        }
         r->state = HTTP_RELAY_ACTIVE;
         http1_response_begin(&r->response_reader, &r->request);
         http1_body_begin(&r->request_body, &r->request);
@@ -403,6 +440,7 @@ static int start_response(struct http_relay *r, size_t head) {
                 return 1;
         }
         r->client.out.n += (size_t)k;
+        empty(&r->again);
         r->response_begun = true;
         http1_body_begin(&r->response_body, h);
         take(&r->upstream.in, head);
@@ -421,6 +459,8 @@ static int read_response(struct http_relay *r) {
                 return 0; /* a head has the whole of the buffer */
         if (filled(&u->in) == 0) {
                 k = fill(u);
+                if ((k < 0 || (filled(&u->in) == 0 && u->eof)) && send_again(r))
+                        return 1;
                 if (k < 0)
                         return k;
                 if (filled(&u->in) == 0) {
@@ -441,6 +481,7 @@ static int read_response(struct http_relay *r) {
                 if (r->response.status >= 200 || r->response.status == 101)
                         return start_response(r, (size_t)n);
                 take(&u->in, (size_t)n);
+                empty(&r->again);
                 http1_response_next(&r->response_reader);
                 return 1;
         }
@@ -458,7 +499,9 @@ static void finish(struct http_relay *r) {
         /* What an upstream has said beyond its answer is no answer to another request (RFC 9112 section 6.3). */
         if (!r->response.keep_alive || r->response.framing == HTTP_CLOSE || !r->request_done || filled(&r->upstream.in) > 0)
                 close_upstream(r);
+        r->upstream.used = true;
         if (r->close) {
+                part_upstream(r);
                 begin_closing(r);
                 return;
         }
@@ -605,7 +648,8 @@ static int flush_both(struct http_relay *r) {
         if (up < 0 && r->state != HTTP_RELAY_CLOSING) {
                 /* It may have answered and closed before it read everything. */
                 empty(&r->upstream.out);
-                r->request_done = r->close = true;
+                r->close |= filled(&r->again) == 0;
+                r->request_done = true;
                 up = 1;
         }
         down = flush(&r->client);

@@ -21,6 +21,7 @@ struct http_end {
         bool eof;  /* nothing more comes */
         bool ready; /* connected: may be written and read */
         bool drained; /* there was nothing more to read, and no event since */
+        bool used;    /* an upstream: it has answered a request before */
 };
 
 enum http_relay_verdict {
@@ -46,6 +47,12 @@ struct http_relay_owner {
         void (*refused)(struct http_relay *r, enum http_refusal why);
         /* The upstream failed before a response was written: likewise. text is static or r's, one line. */
         void (*failed)(struct http_relay *r, const char *text);
+        /* The upstream is idle, can take another request, and is about to be closed: whoever moves r->upstream.s away keeps it.
+         * May be NULL, as may the next. */
+        void (*idle)(struct http_relay *r);
+        /* An upstream that had answered before was closed without a word to this request, which the relay sends once more: the
+         * owner gets it another one, and calls http_relay_connected or http_relay_unconnected. */
+        void (*again)(struct http_relay *r);
         /* A request and its response are done; or, where cut, as far as it came. */
         void (*done)(struct http_relay *r, bool cut);
         /* Both streams are closed; the owner frees what r is in. */
@@ -59,6 +66,7 @@ struct http_relay {
         struct http1_reader request_reader, response_reader;
         struct http_head request, response;
         struct http1_body request_body, response_body;
+        struct http_buffer again; /* the request as it was written, while it may be sent once more (RFC 9112 section 9.3.1) */
         enum http_relay_state {
                 HTTP_RELAY_REQUEST, /* reads a head, or waits for one */
                 HTTP_RELAY_ACTIVE,  /* a request is on its way, a response may be */

@@ -15,6 +15,20 @@ int stream_init(struct stream *s, struct loop *l, int fd, struct tls *tls, void 
         return 0;
 }
 
+int stream_move(struct stream *to, struct stream *from, struct loop *l, void (*fn)(struct watch *, uint32_t)) {
+        int fd = loop_release(l, &from->w);
+
+        *to = *from;
+        to->w = (struct watch){.fd = -1};
+        from->tls = NULL;
+        int r = loop_add(l, &to->w, fd, 0, fn);
+        if (r < 0) {
+                stream_close(to, l);
+                fd_close(fd);
+        }
+        return r;
+}
+
 void stream_close(struct stream *s, struct loop *l) {
         tls_free(s->tls);
         s->tls = NULL;

@@ -17,6 +17,8 @@ struct stream {
 
 /* fd is the stream's afterwards, tls as well (may be NULL). */
 int stream_init(struct stream *s, struct loop *l, int fd, struct tls *tls, void (*fn)(struct watch *, uint32_t)) _must_check_;
+/* From one place to another, in the same loop; what is waited for is to be said again. On failure it is closed. */
+int stream_move(struct stream *to, struct stream *from, struct loop *l, void (*fn)(struct watch *, uint32_t)) _must_check_;
 void stream_close(struct stream *s, struct loop *l);
 /* Close; what was written may still arrive (a socket may have been set to reset on close). */
 void stream_close_gently(struct stream *s, struct loop *l);

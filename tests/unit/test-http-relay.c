@@ -15,17 +15,21 @@ static unsigned opened, finished, cuts;
 static bool over, unreachable;
 static char got[4u << 20];
 
+static void open_upstream(struct http_relay *r) {
+        int pair[2];
+
+        check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
+        check(stream_init(&r->upstream.s, &loop, pair[0], NULL, http_relay_upstream_ready) == 0);
+        upstream = pair[1];
+        opened++;
+        http_relay_connected(r);
+}
+
 static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out *out) {
         if (unreachable)
                 http_relay_unconnected(r, "no route");
-        else if (r->upstream.s.w.fd < 0) {
-                int pair[2];
-                check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
-                check(stream_init(&r->upstream.s, &loop, pair[0], NULL, http_relay_upstream_ready) == 0);
-                upstream = pair[1];
-                r->upstream.ready = true;
-                opened++;
-        }
+        else if (r->upstream.s.w.fd < 0)
+                open_upstream(r);
         out->target = http_span_text(&r->request, r->request.target);
         out->host = http_span_text(&r->request, r->request.host);
         return HTTP_RELAY_FORWARD;
@@ -42,18 +46,33 @@ static void done(struct http_relay *r, bool cut) {
 }
 static void ended(struct http_relay *r) { over = true; }
 
+static void again(struct http_relay *r) {
+        if (unreachable)
+                http_relay_unconnected(r, "no route");
+        else
+                open_upstream(r);
+}
+
+static struct stream parked;
+static void parked_ready(struct watch *w, uint32_t events) {}
+static void idle(struct http_relay *r) {
+        check(parked.w.fd < 0 && stream_move(&parked, &r->upstream.s, &loop, parked_ready) == 0 && r->upstream.s.w.fd < 0);
+}
+
 static const struct http_relay_owner owner = {
         .request = on_request, .response = on_response, .may_read = may_read, .moved = moved, .refused = refused,
-        .failed = failed, .done = done, .ended = ended,
+        .failed = failed, .idle = idle, .again = again, .done = done, .ended = ended,
 };
 
 static void set_up(void) {
+        relay = (struct http_relay){};
         int pair[2];
 
         check(loop_init(&loop) == 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
         check(stream_init(&relay.client.s, &loop, pair[0], NULL, http_relay_client_ready) == 0);
         client = pair[1];
-        relay.upstream.s.w.fd = -1;
+        relay.upstream.s.w.fd = parked.w.fd = -1;
+        over = unreachable = false;
         http_relay_init(&relay, &owner, &loop);
         http_relay_run(&relay);
 }
@@ -178,6 +197,110 @@ TEST(an_upstream_that_has_gone_is_replaced) {
                         serve(); /* seen while it idles; else with the next request */
         }
         check(cuts == 0);
+}
+
+static void one_answer(void) {
+        say(client, "GET /first HTTP/1.1\r\nHost: h.test\r\n\r\n");
+        serve();
+        check(strstr(hear(upstream), "GET /first "));
+        say(upstream, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        serve();
+        check(strstr(hear(client), "\r\n\r\nok"));
+}
+
+/* It closes in the moment in which it is asked again. */
+TEST(a_request_that_nobody_heard_is_sent_once_more) {
+        static const char *const heads[] = {"GET /second", "HEAD /second"};
+
+        for (size_t i = 0; i < ELEMENTSOF(heads); i++) {
+                set_up();
+                opened = finished = 0;
+                one_answer();
+                say(client, heads[i]);
+                say(client, " HTTP/1.1\r\nHost: h.test\r\nX-A: b\r\n\r\n");
+                serve();
+                check(strncmp(hear(upstream), heads[i], strlen(heads[i])) == 0 && opened == 1);
+                close(upstream);
+                serve();
+                check(opened == 2 && strncmp(hear(upstream), heads[i], strlen(heads[i])) == 0 && strstr(got, "b\r\n\r\n"));
+                say(upstream, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+                serve();
+                check(strncmp(hear(client), "HTTP/1.1 200", 12) == 0 && finished == 2 && cuts == 0);
+                /* Once. */
+                say(client, "GET /third HTTP/1.1\r\nHost: h.test\r\n\r\n");
+                serve();
+                close(upstream);
+                serve();
+                check(opened == 3);
+                close(upstream);
+                serve();
+                check(opened == 3 && strncmp(hear(client), "HTTP/1.1 502", 12) == 0);
+                cuts = 0;
+        }
+}
+
+TEST(and_then_there_may_be_no_upstream) {
+        set_up();
+        one_answer();
+        say(client, "GET / HTTP/1.1\r\nHost: h.test\r\n\r\n");
+        serve();
+        unreachable = true;
+        close(upstream);
+        serve();
+        check(strncmp(hear(client), "HTTP/1.1 502", 12) == 0 && strstr(got, "no route"));
+}
+
+TEST(what_may_have_had_an_effect_is_not_sent_again) {
+        static const char *const requests[] = {"POST / HTTP/1.1\r\nHost: h.test\r\nContent-Length: 0\r\n\r\n",
+                                               "GET / HTTP/1.1\r\nHost: h.test\r\nContent-Length: 1\r\n\r\nx",
+                                               "DELETE / HTTP/1.1\r\nHost: h.test\r\n\r\n",
+                                               "GET /word HTTP/1.1\r\nHost: h.test\r\n\r\n"};
+
+        for (size_t i = 0; i < ELEMENTSOF(requests); i++) {
+                set_up();
+                one_answer();
+                opened = 0;
+                say(client, requests[i]);
+                serve();
+                check(hear(upstream)[0]);
+                if (strstr(requests[i], "/word"))
+                        say(upstream, "HTTP/1.1 103 Early Hints\r\n\r\n");
+                serve();
+                close(upstream);
+                serve();
+                check(opened == 0 && strncmp(hear(client), "HTTP/1.1 502", 12) == 0);
+        }
+}
+
+/* An upstream that is good for more is its owner's when the client goes, one that is not is closed. */
+TEST(an_idle_upstream_is_handed_on) {
+        char byte;
+
+        set_up();
+        one_answer();
+        close(client);
+        serve();
+        check(over && parked.w.fd > 0 && recv(upstream, &byte, 1, 0) < 0 && errno == EAGAIN);
+        stream_close(&parked, &loop);
+        set_up();
+        say(client, "GET / HTTP/1.1\r\nHost: h.test\r\nConnection: close\r\n\r\n");
+        serve();
+        say(upstream, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        serve();
+        check(strncmp(hear(client), "HTTP/1.1 200", 12) == 0 && parked.w.fd > 0);
+        stream_close(&parked, &loop);
+        set_up();
+        say(client, "GET / HTTP/1.1\r\nHost: h.test\r\nConnection: close\r\n\r\n");
+        serve();
+        say(upstream, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nmore");
+        serve();
+        check(parked.w.fd < 0 && hear(upstream)[0] && recv(upstream, &byte, 1, 0) <= 0);
+        set_up();
+        say(client, "GET / HTTP/1.1\r\nHost: h.test\r\nConnection: close\r\n\r\n");
+        serve();
+        say(upstream, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+        serve();
+        check(parked.w.fd < 0);
 }
 
 /* The owner knows at once that there is no upstream. */

@@ -13,12 +13,14 @@
 #include "svc/loop.h"
 #include "svc/net-control.h"
 #include "svc/net-report.h"
+#include "svc/stream.h"
 #include "svc/tls.h"
 
 #define BROKER_CONNECTIONS_MAX 4096u
 #define BROKER_ADDRESSES_MAX 8u      /* of a name, that are tried */
 #define BROKER_DIAL_MS 30000u        /* for all of it: resolving, and every address */
 #define BROKER_ATTEMPT_MS 5000u      /* for one address, where there are others */
+#define BROKER_JOIN_MS 5000u         /* for a published port: the connection inside */
 
 struct broker;
 
@@ -79,6 +81,9 @@ struct connection {
         struct dial *dial; /* while it is made */
         bool made;
         bool joined; /* of a published port: from the host inwards, by no rule */
+        int other;   /* of a published port, while the connection inside is made: the socket to be tried next; else -1 */
+        uint16_t inside;   /* and the port there */
+        uint64_t deadline; /* and until when, ms */
 };
 
 struct broker {
@@ -91,6 +96,8 @@ struct broker {
         struct exchange *exchanges; /* http.c */
         struct dial *dials;
         unsigned n_connections;     /* of both kinds */
+        unsigned n_joining;         /* of published ports, not connected yet */
+        uint64_t own_netns;         /* cookie of the host's network namespace; 0: not known */
         uint64_t lease, asked; /* ms: forwards until then; when it was asked for */
         bool held;             /* the lease is over: nothing is read */
 };
@@ -106,8 +113,11 @@ void broker_close_on_end(int fd);
 
 /* Jobs of the gate's; they take the socket. */
 void connection_new(struct broker *b, const struct broker_job *job, int client);
-/* Of a published port: takes both. */
-void connection_join(struct broker *b, int outside, int inside);
+/* Of a published port: takes what is in fds, and leaves -1. n is 2 or 3: outside, inside, inside by another protocol. */
+void connection_join(struct broker *b, const struct broker_job *job, int *fds, size_t n);
+void connections_tick(struct broker *b);
+/* The network namespace of a socket (SO_NETNS_COOKIE); 0: not known. */
+uint64_t broker_netns_of(int fd);
 void exchange_new(struct broker *b, const struct broker_job *job, int channel);
 void exchanges_tick(struct broker *b);
 /* A lease has come. */
@@ -116,6 +126,16 @@ void exchanges_resume(struct broker *b);
 /* Another policy is in force. */
 void connections_decide_again(struct broker *b);
 void exchanges_decide_again(struct broker *b);
+
+/* Connections that have answered (upstreams.c). Takes the stream away from where it is. */
+void upstream_keep(struct stream *s, const struct request *place, bool tls);
+/* true: one to the same place, whose address the verdict allows, is in *ret. */
+bool upstream_take(struct stream *ret, const struct request *place, bool tls, const struct verdict *v,
+                   void (*fn)(struct watch *, uint32_t)) _must_check_;
+/* Whether the verdict allows the address that a connection leads to. */
+bool upstream_leads(const struct stream *s, const struct verdict *v, uint16_t port) _must_check_;
+/* ms until it is to be called again; -1: not. */
+int upstreams_tick(void);
 
 /* Bytes of a connection, once it is made. */
 void relay_start(struct connection *c);

@@ -82,16 +82,7 @@ static void connected(void *owner, enum dial_result result, int fd, const char *
         http_relay_connected(r);
 }
 
-static bool peer_allowed(const struct exchange *x) {
-        struct sockaddr_in6 a = {};
-        struct request_address address;
-        socklen_t n = sizeof(a);
-
-        if (getpeername(x->relay.upstream.s.w.fd, (struct sockaddr *)&a, &n) < 0)
-                return false;
-        dial_address_of(&a, &address);
-        return table_address_allowed(&broker.table, &x->verdict, &address, x->place.port);
-}
+static void get_upstream(struct exchange *x) { dial_start(&x->dial, &x->place, &x->verdict, connected, x); }
 
 static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out *out) {
         struct exchange *x = exchange_of(r);
@@ -136,10 +127,15 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
         r->body_max = x->verdict.body_max;
         (void)broker_may_forward(&broker);
         /* The connection that there is was made for an earlier request, whose rules may open another address. */
-        if (r->upstream.s.w.fd >= 0 && !peer_allowed(x))
+        if (r->upstream.s.w.fd >= 0 && !upstream_leads(&r->upstream.s, &x->verdict, x->place.port))
                 stream_reset(&r->upstream.s, r->loop);
-        if (r->upstream.s.w.fd < 0 && !x->dial)
-                dial_start(&x->dial, &x->place, &x->verdict, connected, x);
+        if (r->upstream.s.w.fd < 0 && !x->dial) {
+                r->upstream.used = upstream_take(&r->upstream.s, &x->place, x->tls, &x->verdict, http_relay_upstream_ready);
+                if (r->upstream.used)
+                        http_relay_connected(r);
+                else
+                        get_upstream(x);
+        }
         return HTTP_RELAY_FORWARD;
 }
 
@@ -188,6 +184,14 @@ static void done(struct http_relay *r, bool cut) {
         report(x, NET_ENDED, NULL);
 }
 
+static void idle(struct http_relay *r) {
+        struct exchange *x = exchange_of(r);
+
+        upstream_keep(&r->upstream.s, &x->place, x->tls);
+}
+
+static void again(struct http_relay *r) { get_upstream(exchange_of(r)); }
+
 static void ended(struct http_relay *r) {
         struct exchange *x = exchange_of(r);
 
@@ -201,7 +205,7 @@ static void ended(struct http_relay *r) {
 
 static const struct http_relay_owner owner = {
         .request = on_request, .response = on_response, .may_read = may_read, .moved = moved, .refused = refused,
-        .failed = failed, .done = done, .ended = ended,
+        .failed = failed, .idle = idle, .again = again, .done = done, .ended = ended,
 };
 
 void exchange_new(struct broker *b, const struct broker_job *job, int channel) {

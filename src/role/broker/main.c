@@ -29,8 +29,6 @@ void broker_close_on_end(int fd) {
 }
 
 int broker_read_place(const struct broker_job *job, struct request *r, char host[REQUEST_HOST_MAX + 1]) {
-        if (job->port == 0 || job->port > UINT16_MAX || !memchr(job->host, 0, sizeof(job->host)))
-                return -EBADMSG;
         int k = canonical_host(job->host, strlen(job->host), host, r, NULL);
         r->port = (uint16_t)job->port;
         return k;
@@ -63,32 +61,36 @@ static void take_order(const struct net_order *o, int *fds, size_t n) {
         }
 }
 
+uint64_t broker_netns_of(int fd) {
+        uint64_t cookie = 0;
+        socklen_t n = sizeof(cookie);
+        return getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &n) == 0 && n == sizeof(cookie) ? cookie : 0;
+}
+
+static void take_job(struct broker *b, const struct broker_job *job, int *fds, size_t n) {
+        if (job->type == BROKER_JOIN)
+                connection_join(b, job, fds, n);
+        else if (job->type == BROKER_CONNECT)
+                connection_new(b, job, TAKE_FD(fds[0]));
+        else
+                exchange_new(b, job, TAKE_FD(fds[0]));
+}
+
+/* A gate that has ended, or says what none says: what passes here goes on, and the next gate gets a broker of its own. */
 static void gate_ready(struct watch *w, uint32_t events) {
         struct broker_job job;
         int fds[FD_PASS_MAX];
         size_t n_fds;
 
         (void)events;
-        ssize_t n = fd_receive(w->fd, &job, sizeof(job), fds, &n_fds, MSG_DONTWAIT);
+        ssize_t n = fd_receive(w->fd, &job, sizeof(job), fds, &n_fds, MSG_DONTWAIT | MSG_TRUNC);
         if (n == -EAGAIN || n == -EINTR)
                 return;
-        if (n <= 0) {
-                /* The gate has ended; what passes here goes on, and the next gate gets a broker of its own. */
+        if (n > 0 && broker_job_read(&job, (size_t)n, n_fds, &job) == 0)
+                take_job(&broker, &job, fds, n_fds);
+        else
                 loop_close(&broker.loop, w);
-                return;
-        }
-        if (n == sizeof(job) && n_fds == 1 && (job.type == BROKER_CONNECT || job.type == BROKER_EXCHANGE)) {
-                if (job.type == BROKER_CONNECT)
-                        connection_new(&broker, &job, fds[0]);
-                else
-                        exchange_new(&broker, &job, fds[0]);
-                n_fds = 0;
-        }
-        if (n == sizeof(job) && n_fds == 2 && job.type == BROKER_JOIN) {
-                connection_join(&broker, fds[0], fds[1]);
-                n_fds = 0;
-        }
-        for (size_t i = 0; i < n_fds; i++)
+        for (size_t i = 0; i < n_fds && n >= 0; i++)
                 fd_close(fds[i]);
 }
 
@@ -102,10 +104,14 @@ static int tick(void *arg) {
                 if (b->loop.now >= next) {
                         next = b->loop.now + TICK_MS;
                         dials_tick(b);
+                        connections_tick(b);
                         exchanges_tick(b);
                 }
                 timeout = (int)(next - b->loop.now);
         }
+        int idle = upstreams_tick();
+        if (idle >= 0 && (timeout < 0 || idle < timeout))
+                timeout = idle;
         if (b->held && b->n_connections > 0) {
                 (void)broker_may_forward(b);
                 timeout = HELD_TICK_MS;
@@ -123,6 +129,8 @@ int main(void) {
         int next = BROKER_FD_TRUST, file = getenv("SSL_CERT_FILE") ? next++ : -1, directory = getenv("SSL_CERT_DIR") ? next : -1;
         if (loop_init(&b->loop) < 0 || resolver_init(b) < 0 || tls_init(&e) < 0 || tls_trust_new(file, directory, &b->trust, &e) < 0)
                 return 3;
+        _cleanup_fd_ int own = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        b->own_netns = own < 0 ? 0 : broker_netns_of(own);
         if (net_cage(seccomp_broker, ELEMENTSOF(seccomp_broker), &e) < 0)
                 return 2;
         if (net_table_map(BROKER_FD_TABLE, &b->table) < 0)

@@ -2,6 +2,7 @@
  * open it at each question. */
 #include <ares.h>
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,6 +14,8 @@
 #define HOSTS "/etc/hosts"
 #define HOSTS_BYTES (4u << 20)
 #define SOCKETS_MAX 64u /* of c-ares, at once */
+#define KNOWN_MAX 64u     /* answers that are remembered */
+#define KNOWN_S_MAX 60    /* and for how long, whatever longer time they give */
 
 /* A question that is under way: whoever wants the same name meanwhile waits for its answer as well. */
 struct lookup {
@@ -21,6 +24,15 @@ struct lookup {
         char host[REQUEST_HOST_MAX + 1];
 };
 
+/* An answer, for as long as it says itself. Its addresses are checked for each connection anew. */
+struct known {
+        char host[REQUEST_HOST_MAX + 1];
+        struct sockaddr_in6 address[2 * BROKER_ADDRESSES_MAX];
+        size_t n; /* 0: none */
+        uint64_t until; /* ms */
+};
+
+static struct known *known; /* KNOWN_MAX of them, from the first answer on */
 static struct lookup *lookups;
 static ares_channel channel;
 static struct watch sockets[SOCKETS_MAX];
@@ -54,26 +66,63 @@ static void socket_state(void *data, ares_socket_t fd, int readable, int writabl
                 (void)!loop_add(&broker.loop, free_one, fd, events, socket_ready);
 }
 
+static void remember(const char *host, const struct sockaddr_in6 *a, size_t n, int seconds) {
+        struct known *k;
+
+        if (n == 0 || seconds <= 0 || (!known && !(known = (struct known *)calloc(KNOWN_MAX, sizeof(*known)))))
+                return;
+        k = known;
+        for (size_t i = 0; i < KNOWN_MAX; i++) /* its own old one, or the one that is over first */
+                if (streq(known[i].host, host)) {
+                        k = &known[i];
+                        break;
+                } else if (known[i].until < k->until)
+                        k = &known[i];
+        snprintf(k->host, sizeof(k->host), "%s", host);
+        memcpy(k->address, a, n * sizeof(*a));
+        k->n = n;
+        k->until = broker.loop.now + 1000u * (uint64_t)MIN(seconds, KNOWN_S_MAX);
+}
+
+static struct known *find_known(const char *host) {
+        for (size_t i = 0; known && i < KNOWN_MAX; i++)
+                if (known[i].n > 0 && known[i].until > broker.loop.now && streq(known[i].host, host))
+                        return &known[i];
+        return NULL;
+}
+
+static void tell(struct dial *d, const struct sockaddr_in6 *addresses, size_t n, const char *why) {
+        struct sockaddr_in6 a[2 * BROKER_ADDRESSES_MAX];
+
+        for (size_t i = 0; i < n; i++) {
+                a[i] = addresses[i];
+                a[i].sin6_port = htons(d->request.port); /* of a sockaddr_in it is in the same place */
+        }
+        dial_resolved(d, a, n, why);
+}
+
 static void answered(void *arg, int status, int timeouts, struct ares_addrinfo *result) {
         struct lookup *l = (struct lookup *)arg, **at = &lookups;
         struct sockaddr_in6 a[2 * BROKER_ADDRESSES_MAX] = {};
+        int seconds = KNOWN_S_MAX;
         size_t n = 0;
 
         (void)timeouts;
         for (const struct ares_addrinfo_node *i = result ? result->nodes : NULL; i && n < ELEMENTSOF(a); i = i->ai_next)
                 if ((i->ai_family == AF_INET && i->ai_addrlen == sizeof(struct sockaddr_in)) ||
-                    (i->ai_family == AF_INET6 && i->ai_addrlen == sizeof(struct sockaddr_in6)))
+                    (i->ai_family == AF_INET6 && i->ai_addrlen == sizeof(struct sockaddr_in6))) {
                         memcpy(&a[n++], i->ai_addr, (size_t)i->ai_addrlen);
+                        seconds = MIN(seconds, i->ai_ttl);
+                }
         if (result)
                 ares_freeaddrinfo(result);
+        remember(l->host, a, n, seconds);
         while (*at != l)
                 at = &(*at)->next;
         *at = l->next; /* who asks from now on gets an answer of his own */
         for (struct dial *d = l->waiting, *next; d; d = next) {
                 next = d->same;
-                for (size_t i = 0; i < n; i++) /* of a sockaddr_in it is in the same place */
-                        a[i].sin6_port = htons(d->request.port);
-                dial_resolved(d, a, n, status == ARES_SUCCESS ? "the name has no address" : ares_strerror(status));
+                tell(d, a, n, status == ARES_SUCCESS ? "the name has no address" : ares_strerror(status));
         }
         free(l);
 }
@@ -116,6 +165,11 @@ void resolver_ask(struct dial *d) {
                 n += line_names(line, d->request.host, &a[n], d->request.port);
         if (n > 0) {
                 dial_resolved(d, a, n, NULL);
+                return;
+        }
+        const struct known *k = find_known(d->host);
+        if (k) {
+                tell(d, k->address, k->n, NULL);
                 return;
         }
         while (l && !streq(l->host, d->host))
