@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "base/macros.h"
 #include "base/net.h"
 
 enum {
@@ -90,7 +91,8 @@ struct net_order {
 /* What the gate hands to a broker, with the client's socket as ancillary fd. */
 enum broker_job_type {
         BROKER_CONNECT = 1, /* L4: the socket is the client's, and its bytes pass unread */
-        BROKER_JOIN,        /* a published port: two sockets, a connection of the host's and one inside, whose bytes pass unread */
+        BROKER_JOIN,        /* a published port: a connection of the host's, and one or two sockets of the sandbox's network namespace
+                             * (IPv4, then IPv6) to be connected to port there; bytes pass unread */
         BROKER_EXCHANGE,    /* L7: the socket carries requests, written by the gate as HTTP/1.1, one after the other */
 };
 struct broker_job {
@@ -99,6 +101,13 @@ struct broker_job {
         uint32_t tls;            /* L7: within TLS */
         char host[NET_HOST_MAX]; /* canonical name or address */
 };
+
+/* One message as it was received: n is its length (MSG_TRUNC: the whole, also where it did not fit), n_fds what came with it.
+ * -EBADMSG: no program of this build sends it. *ret is whole and within the limits above otherwise: types and numbers are known
+ * ones, texts end within their arrays. */
+int net_report_read(const void *data, size_t n, struct net_report *ret) _must_check_;
+int net_order_read(const void *data, size_t n, size_t n_fds, struct net_order *ret) _must_check_;
+int broker_job_read(const void *data, size_t n, size_t n_fds, struct broker_job *ret) _must_check_;
 
 /* What the supervisor asks the command line (its guard) to start, since it has no right to: a gate, with the sandbox's user
  * and network namespaces, control, table, CA and sockets as ancillary fds; a broker, with control, table and its socket to the

@@ -28,7 +28,7 @@ enum run_msg_type {
         RUN_TERMINAL,    /* ancillary: the master of the sandbox's terminal */
         RUN_STOPPED,     /* the command was stopped from its terminal: status is the signal */
         RUN_ENDED,       /* result; the last message */
-        RUN_NET_START,   /* status: enum net_role; ancillary: the fds that net_start() takes; for a run without a network, init, and a
+        RUN_NET_START,   /* status: enum net_role; serial; ancillary: the fds that net_start() takes; for a run without a network, init, and a
                           * gate's control and NETNS_DNS_UDP4 only */
         RUN_NET_REPORT,  /* report: of a gate or a broker, untrusted */
         RUN_NET_RULES,   /* ancillary: user and network namespace, rules (svc/net-rules.h); RUN_NET_RULES_DONE is the answer */
@@ -38,6 +38,7 @@ enum run_msg_type {
         RUN_PAUSE, RUN_RESUME, /* freeze and thaw everything */
         RUN_PAUSED,      /* supervisor's answer to RUN_PAUSE: it is frozen */
         RUN_NET_RULES_DONE, /* status: 0 or -errno; error */
+        RUN_NET_STARTED, /* serial: of the RUN_NET_START; ancillary: a pidfd of the process */
         RUN_STOP,        /* end everything; status is an enum run_end */
 };
 enum run_end {
@@ -59,6 +60,7 @@ struct run_result {
 struct run_msg {
         uint32_t type;
         int32_t status;
+        uint32_t serial;
         union {
                 struct error error;
                 struct run_result result;

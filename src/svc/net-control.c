@@ -12,13 +12,12 @@ static void ready(struct watch *w, uint32_t events) {
         size_t n_fds;
 
         (void)events;
-        ssize_t n = fd_receive(w->fd, &o, sizeof(o), fds, &n_fds, MSG_DONTWAIT);
+        ssize_t n = fd_receive(w->fd, &o, sizeof(o), fds, &n_fds, MSG_DONTWAIT | MSG_TRUNC);
         if (n == -EAGAIN || n == -EINTR)
                 return;
-        if (n <= 0)
-                exit(0);
-        if (n == sizeof(o))
-                c->order(&o, fds, n_fds);
+        if (n <= 0 || net_order_read(&o, (size_t)n, n_fds, &o) < 0)
+                exit(n > 0); /* no order that is not understood is one that may be left undone */
+        c->order(&o, fds, n_fds);
         for (size_t i = 0; i < n_fds; i++)
                 fd_close(fds[i]);
 }

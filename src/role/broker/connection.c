@@ -18,6 +18,9 @@ void connection_end(struct connection *c, bool reset) {
                 net_control_report(&b->control, &r);
         }
         dial_cancel(&c->dial);
+        fd_close(c->other);
+        if (c->deadline)
+                b->n_joining--;
         if (c->client.fd >= 0 && reset)
                 broker_reset_on_close(c->client.fd);
         /* Everything was written, and both sides have said that they end: what the kernel still has may arrive. */
@@ -86,7 +89,7 @@ static struct connection *add(struct broker *b, int client) {
                 free(c);
                 return NULL;
         }
-        c->upstream.fd = -1;
+        c->upstream.fd = c->other = -1;
         c->next = b->connections;
         c->prev = &b->connections;
         if (c->next)
@@ -97,18 +100,99 @@ static struct connection *add(struct broker *b, int client) {
         return c;
 }
 
-void connection_join(struct broker *b, int outside, int inside) {
-        struct connection *c = add(b, outside);
+/* --- published ports --- */
 
-        if (c && loop_add(&b->loop, &c->upstream, inside, 0, NULL) == 0) {
-                c->joined = true;
-                (void)broker_may_forward(b);
-                relay_start(c);
+static void inside_ready(struct watch *w, uint32_t events);
+
+static void joined(struct connection *c) {
+        broker.n_joining--;
+        c->deadline = 0;
+        fd_close(TAKE_FD(c->other));
+        (void)broker_may_forward(&broker);
+        relay_start(c);
+}
+
+/* By IPv4, then by IPv6, where a server listens on that alone; the sockets are of the sandbox's network namespace. */
+static void connect_inside(struct connection *c) {
+        const struct sockaddr_in a4 = {.sin_family = AF_INET, .sin_port = htons(c->inside), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        const struct sockaddr_in6 a6 = {.sin6_family = AF_INET6, .sin6_port = htons(c->inside), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+
+        for (;;) {
+                int fd = c->upstream.fd, family = 0;
+                socklen_t n = sizeof(family);
+                (void)getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &n);
+                int r = family == AF_INET ? connect(fd, (const struct sockaddr *)&a4, sizeof(a4)) : connect(fd, (const struct sockaddr *)&a6, sizeof(a6));
+                if (r == 0) {
+                        joined(c);
+                        return;
+                }
+                if (errno == EINPROGRESS) {
+                        loop_want(&broker.loop, &c->upstream, EPOLLOUT);
+                        return;
+                }
+                loop_close(&broker.loop, &c->upstream);
+                if (c->other < 0 || loop_add(&broker.loop, &c->upstream, c->other, 0, inside_ready) < 0) {
+                        connection_end(c, true);
+                        return;
+                }
+                c->other = -1;
+        }
+}
+
+static void inside_ready(struct watch *w, uint32_t events) {
+        struct connection *c = loop_container(w, struct connection, upstream);
+        socklen_t n = sizeof(int);
+        int err = 0;
+
+        if (!(events & EPOLLOUT) && !(events & (EPOLLERR | EPOLLHUP)))
+                return;
+        if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &err, &n) == 0 && err == 0 && !(events & (EPOLLERR | EPOLLHUP))) {
+                joined(c);
                 return;
         }
-        close(inside);
-        if (c)
+        loop_close(&broker.loop, w);
+        if (c->other >= 0 && loop_add(&broker.loop, w, TAKE_FD(c->other), 0, inside_ready) == 0)
+                connect_inside(c);
+        else
                 connection_end(c, true);
+}
+
+/* What a gate calls a socket of the sandbox's may be one of the host's that it was given, such as a listener: connected to
+ * 127.0.0.1 there, it would reach what listens on the host. */
+static bool is_inside(const struct broker *b, int fd) {
+        uint64_t of = broker_netns_of(fd);
+        return of != 0 && b->own_netns != 0 && of != b->own_netns;
+}
+
+void connection_join(struct broker *b, const struct broker_job *job, int *fds, size_t n) {
+        for (size_t i = 1; i < n; i++)
+                if (!is_inside(b, fds[i]))
+                        return;
+        struct connection *c = add(b, TAKE_FD(fds[0]));
+        if (!c)
+                return;
+        c->joined = true;
+        c->inside = (uint16_t)job->port;
+        if (loop_add(&b->loop, &c->upstream, fds[1], 0, inside_ready) < 0) {
+                connection_end(c, true);
+                return;
+        }
+        fds[1] = -1;
+        if (n > 2)
+                c->other = TAKE_FD(fds[2]);
+        c->deadline = b->loop.now + BROKER_JOIN_MS;
+        b->n_joining++;
+        connect_inside(c);
+}
+
+void connections_tick(struct broker *b) {
+        if (b->n_joining == 0)
+                return;
+        for (struct connection *c = b->connections, *next; c; c = next) {
+                next = c->next;
+                if (c->deadline && b->loop.now >= c->deadline)
+                        connection_end(c, true);
+        }
 }
 
 void connection_new(struct broker *b, const struct broker_job *job, int client) {

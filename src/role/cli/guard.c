@@ -201,7 +201,8 @@ static int complete_gate(const struct relay *r, pid_t init, const int *given, in
 }
 
 /* A gate or broker, which the supervisor has no right to start. One that cannot be is seen by it as one that ended. */
-static void start_network(struct relay *r, enum net_role role, pid_t init, const int *given, size_t n) {
+static void start_network(struct relay *r, const struct run_msg *m, const int *given, size_t n) {
+        const enum net_role role = (enum net_role)m->status;
         const struct plan *p = r->g->plan;
         int made[NET_START_FDS_MIN], pidfd, k = 0;
         bool bare = !p->network.on && role == NET_ROLE_GATE && n == 2;
@@ -211,12 +212,15 @@ static void start_network(struct relay *r, enum net_role role, pid_t init, const
         if (r->n_network >= ELEMENTSOF(r->network) || role > NET_ROLE_BROKER)
                 return;
         if (bare)
-                k = complete_gate(r, init, given, made, &e);
+                k = complete_gate(r, m->init, given, made, &e);
         if (k == 0)
                 k = net_start(p, role, bare ? made : given, bare ? NET_START_FDS_MIN : n, &pid, &pidfd, &e);
         for (size_t i = 0; bare && i < NET_START_FDS_MIN; i++)
                 fd_close(made[i]);
         if (k == 0) {
+                /* By which the supervisor ends it, whatever it does. */
+                const struct run_msg started = {.type = RUN_NET_STARTED, .serial = m->serial};
+                (void)!fd_send(r->g->supervisor, &started, sizeof(started), &pidfd, 1, 0);
                 close(pidfd);
                 r->network[r->n_network++] = pid;
         } else if (p->network.on)
@@ -280,7 +284,7 @@ static void on_supervisor(struct relay *r) {
                 stop_self(r);
                 break;
         case RUN_NET_START:
-                start_network(r, (enum net_role)m.status, m.init, fds, n_fds);
+                start_network(r, &m, fds, n_fds);
                 break;
         case RUN_NET_RULES:
                 change_rules(r, fds, n_fds);

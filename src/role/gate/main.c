@@ -110,7 +110,8 @@ int main(int argc, char **argv) {
                 return 2;
         if (net_cage(seccomp_gate, ELEMENTSOF(seccomp_gate), &e) < 0)
                 return 2;
-        if (recv(GATE_FD_CONTROL, &config, sizeof(config), 0) != sizeof(config) || config.type != NET_CONFIG)
+        ssize_t n = recv(GATE_FD_CONTROL, &config, sizeof(config), MSG_TRUNC);
+        if (n < 0 || net_order_read(&config, (size_t)n, 0, &config) < 0 || config.type != NET_CONFIG)
                 return 3;
         if (loop_init(&g->loop) < 0 || net_table_map(GATE_FD_TABLE, &g->table) < 0 ||
             names_init(&g->names, config.pool, config.pool_prefix) < 0 || load_ca(g) < 0)
@@ -128,7 +129,7 @@ int main(int argc, char **argv) {
         for (int i = 0; i < NETNS_N; i++)
                 if (config.sockets & 1u << i && loop_add(&g->loop, &g->sockets[i], GATE_FD_SOCKETS + i, EPOLLIN, ready[i]) < 0)
                         return 5;
-        for (uint32_t i = 0; i < MIN(config.n_published, (uint32_t)NET_PUBLISHED_MAX); i++) {
+        for (uint32_t i = 0; i < config.n_published; i++) {
                 g->published_ports[i] = config.published[i];
                 if (loop_add(&g->loop, &g->published[i], GATE_FD_PUBLISHED + (int)i, EPOLLIN, published_ready) < 0)
                         return 5;

@@ -1,5 +1,6 @@
-/* Published ports: connections from the host, which are made inside and joined by a broker, unread. */
-#include <arpa/inet.h>
+/* Published ports: connections from the host, and sockets of the sandbox's network namespace for the way on. A broker connects
+ * the one to the other and carries the bytes, unread: what a gate holds of the host's network is never its to connect, because
+ * its filter has no connect(2) (a listener that is shut down could be connected to anywhere). */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -8,15 +9,13 @@
 #include "role/gate/gate.h"
 
 #define ACCEPTS 64      /* in a turn */
-#define CONNECT_MS 5000u
+#define WAIT_MS 5000u   /* for the broker */
 
-/* A connection from the host, while the one inside is made. */
+/* A connection from the host, while it waits for a broker. */
 struct guest {
-        struct watch inside;
+        struct watch outside;
         struct guest *next, **prev;
-        int outside;
         uint16_t port;
-        bool v6, made;
         uint64_t deadline;
 };
 
@@ -24,9 +23,8 @@ static void end_guest(struct gate *g, struct guest *x, bool reset) {
         const struct linger now = {.l_onoff = 1};
 
         if (reset)
-                (void)setsockopt(x->outside, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
-        fd_close(x->outside);
-        loop_close(&g->loop, &x->inside);
+                (void)setsockopt(x->outside.fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+        loop_close(&g->loop, &x->outside);
         *x->prev = x->next;
         if (x->next)
                 x->next->prev = x->prev;
@@ -34,58 +32,35 @@ static void end_guest(struct gate *g, struct guest *x, bool reset) {
         free(x);
 }
 
-static void join(struct gate *g, struct guest *x) {
+/* To the broker, with sockets for the way on. -EAGAIN: when there is one, or it can take more. */
+static int join(struct gate *g, const struct guest *x) {
         const struct broker_job job = {.type = BROKER_JOIN, .port = x->port};
         struct watch *broker = gate_broker(g);
-        int r = -EAGAIN;
+        int fds[3] = {x->outside.fd}, n = 1, r;
 
-        x->made = true;
-        loop_want(&g->loop, &x->inside, 0);
-        if (broker) {
-                r = fd_send(broker->fd, &job, sizeof(job), (const int[]){x->outside, x->inside.fd}, 2, MSG_DONTWAIT);
-                if (r == -EAGAIN)
-                        loop_want(&g->loop, broker, EPOLLIN | EPOLLOUT);
-        }
+        if (!broker)
+                return -EAGAIN;
+        for (int v6 = 0; v6 < 2; v6++)
+                if ((fds[n] = socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) >= 0)
+                        n++;
+        r = n > 1 ? fd_send(broker->fd, &job, sizeof(job), fds, (size_t)n, MSG_DONTWAIT) : -EMFILE;
+        while (n > 1)
+                close(fds[--n]);
+        if (r == -EAGAIN)
+                loop_want(&g->loop, broker, EPOLLIN | EPOLLOUT);
+        return r;
+}
+
+static void try_join(struct gate *g, struct guest *x) {
+        int r = join(g, x);
         if (r != -EAGAIN)
                 end_guest(g, x, r < 0);
 }
 
-static void connected(struct watch *w, uint32_t events);
-
-static int connect_inside(struct gate *g, struct guest *x) {
-        const struct sockaddr_in a4 = {.sin_family = AF_INET, .sin_port = htons(x->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        const struct sockaddr_in6 a6 = {.sin6_family = AF_INET6, .sin6_port = htons(x->port), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-        _cleanup_fd_ int fd = socket(x->v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        int r;
-
-        if (fd < 0)
-                return -errno;
-        if (connect(fd, x->v6 ? (const struct sockaddr *)&a6 : (const struct sockaddr *)&a4, x->v6 ? sizeof(a6) : sizeof(a4)) < 0 &&
-            errno != EINPROGRESS)
-                return -errno;
-        r = loop_add(&g->loop, &x->inside, fd, EPOLLOUT, connected);
-        return r < 0 ? r : TAKE_FD(fd);
-}
-
-static void connected(struct watch *w, uint32_t events) {
-        struct guest *x = loop_container(w, struct guest, inside);
-        struct gate *g = &gate;
-        int err = 0;
-        socklen_t n = sizeof(err);
-
-        if (x->made) { /* it waits for the broker, and somebody has gone */
-                if (events & (EPOLLHUP | EPOLLERR))
-                        end_guest(g, x, true);
-                return;
-        }
-        if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &err, &n) == 0 && err == 0) {
-                join(g, x);
-                return;
-        }
-        loop_close(&g->loop, w);
-        /* A server may listen on ::1 alone. */
-        if (x->v6 || (x->v6 = true, connect_inside(g, x)) < 0)
-                end_guest(g, x, true);
+/* It waits, and has gone. */
+static void outside_ready(struct watch *w, uint32_t events) {
+        if (events & (EPOLLHUP | EPOLLERR))
+                end_guest(&gate, loop_container(w, struct guest, outside), true);
 }
 
 void published_ready(struct watch *w, uint32_t events) {
@@ -98,27 +73,27 @@ void published_ready(struct watch *w, uint32_t events) {
                 if (fd < 0)
                         return;
                 struct guest *x = g->n_clients < GATE_CLIENTS_MAX ? (struct guest *)calloc(1, sizeof(*x)) : NULL;
-                if (!x) {
+                if (!x || loop_add(&g->loop, &x->outside, fd, 0, outside_ready) < 0) {
                         close(fd);
+                        free(x);
                         continue;
                 }
-                *x = (struct guest){.inside.fd = -1, .outside = fd, .port = g->published_ports[which], .deadline = g->loop.now + CONNECT_MS};
+                x->port = g->published_ports[which];
+                x->deadline = g->loop.now + WAIT_MS;
                 x->next = g->guests;
                 x->prev = &g->guests;
                 if (x->next)
                         x->next->prev = &x->next;
                 g->guests = x;
                 g->n_clients++;
-                if (connect_inside(g, x) < 0)
-                        end_guest(g, x, true);
+                try_join(g, x);
         }
 }
 
 void guests_resume(struct gate *g) {
         for (struct guest *x = g->guests, *next; x && g->brokers[0].fd >= 0; x = next) {
                 next = x->next;
-                if (x->made)
-                        join(g, x);
+                try_join(g, x);
         }
 }
 

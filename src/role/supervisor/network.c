@@ -1,7 +1,8 @@
 /* The network as the supervisor sees it: it holds the gate's sockets until something comes in on one of them, asks its guard
  * for a gate then and for a broker when the gate wants one, passes on what they report, and renews their leases. Gate and
- * brokers end when the supervisor's sockets to them do. */
+ * brokers end when the supervisor's sockets to them do: by themselves, and by SIGKILL (peer.c). */
 #include <linux/sockios.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -10,11 +11,14 @@
 
 #include "base/fd.h"
 #include "role/supervisor/supervisor.h"
+#include "sys/process.h"
 
 /* A gate that ends is started again, but not for ever: each may have been taken over. */
 #define GATES_MAX 5u
 /* How long a broker forwards without asking again; a supervisor that hangs closes the network within this time. */
 #define LEASE_MS 2000u
+/* How long a gate or a broker may take to put another policy in force, before it is ended. */
+#define UPDATE_MS 2000u
 /* How long the end of a run waits for a gate's last reports. */
 #define FLUSH_MS 50u
 /* Brokers that a run starts, however often its gate asks. */
@@ -26,9 +30,10 @@
 void network_init(struct network_side *n) {
         for (size_t i = 0; i < ELEMENTSOF(n->sockets); i++)
                 n->sockets[i] = -1;
+        n->gate = PEER_NONE;
         for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++)
-                n->brokers[i] = -1;
-        n->userns = n->netns = n->gate = n->table = n->ca = -1;
+                n->brokers[i] = PEER_NONE;
+        n->userns = n->netns = n->table = n->ca = -1;
         n->next[0] = n->next[1] = n->next[2] = -1;
 }
 
@@ -40,9 +45,9 @@ static void close_sockets(struct network_side *n) {
 void network_cut(struct supervisor *x) {
         struct network_side *n = &x->network;
 
-        fd_close(TAKE_FD(n->gate));
+        peer_close(&n->gate);
         for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++)
-                fd_close(TAKE_FD(n->brokers[i]));
+                peer_close(&n->brokers[i]);
         close_sockets(n);
         for (size_t i = 0; i < x->plan->network.n_published && !n->closed; i++)
                 fd_close(x->s->published[i]);
@@ -81,14 +86,32 @@ void network_update(struct supervisor *x, int fds[3], bool reads_tls) {
         drop_next(n);
 }
 
+/* Every gate and broker that runs has said that the new policy is in force, or runs no more. */
 static void settle(struct supervisor *x) {
-        if (x->network.unsure == 0)
-                control_answer(x, 0, NULL);
+        struct network_side *n = &x->network;
+        bool unsure = n->gate.unsure;
+
+        for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++)
+                unsure = unsure || n->brokers[i].unsure;
+        if (n->unsure_until == 0 || unsure)
+                return;
+        n->unsure_until = 0;
+        control_answer(x, 0, NULL);
+}
+
+/* One that does not take it does not go on with the old one either. */
+static void order_policy(struct network_peer *p, const int *fds, size_t n) {
+        const struct net_order order = {.type = NET_POLICY};
+
+        if (p->fd < 0)
+                return;
+        p->unsure = true;
+        if (fd_send(p->fd, &order, sizeof(order), fds, n, MSG_DONTWAIT) < 0)
+                peer_close(p);
 }
 
 void network_rules_done(struct supervisor *x, int result, const char *text) {
         struct network_side *n = &x->network;
-        const struct net_order order = {.type = NET_POLICY};
 
         if (n->next[0] < 0)
                 return;
@@ -103,23 +126,11 @@ void network_rules_done(struct supervisor *x, int result, const char *text) {
         n->table = TAKE_FD(n->next[0]);
         x->s->budgets = TAKE_FD(n->next[1]);
         drop_next(n);
-        n->unsure = 0;
         const int both[] = {n->table, x->s->budgets};
-        /* One that does not take it does not go on with the old one either. */
-        if (n->gate >= 0) {
-                if (fd_send(n->gate, &order, sizeof(order), both, 1, MSG_DONTWAIT) == 0)
-                        n->unsure++;
-                else
-                        fd_close(TAKE_FD(n->gate));
-        }
-        for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++) {
-                if (n->brokers[i] < 0)
-                        continue;
-                if (fd_send(n->brokers[i], &order, sizeof(order), both, 2, MSG_DONTWAIT) == 0)
-                        n->unsure++;
-                else
-                        fd_close(TAKE_FD(n->brokers[i]));
-        }
+        n->unsure_until = supervisor_now() + UPDATE_MS;
+        order_policy(&n->gate, both, 1);
+        for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++)
+                order_policy(&n->brokers[i], both, 2);
         settle(x);
 }
 
@@ -149,19 +160,9 @@ void network_take(struct supervisor *x, const int *fds, size_t n) {
                 close(fds[i]);
 }
 
-static int ask_guard(struct supervisor *x, enum net_role role, const int *fds, size_t n) {
-        struct run_msg m = {.type = RUN_NET_START, .status = role};
+static int ask_guard(struct supervisor *x, enum net_role role, uint32_t serial, const int *fds, size_t n) {
+        struct run_msg m = {.type = RUN_NET_START, .status = role, .serial = serial};
         return fd_send(x->s->cli, &m, sizeof(m), fds, n, MSG_DONTWAIT);
-}
-
-/* A pair of sockets, one end of which stays here. */
-static int make_pair(int *ret_ours, int *ret_theirs) {
-        int pair[2];
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
-                return -errno;
-        *ret_ours = pair[0];
-        *ret_theirs = pair[1];
-        return 0;
 }
 
 static void fail(struct supervisor *x, int err, const char *what) {
@@ -176,7 +177,7 @@ static void fail(struct supervisor *x, int err, const char *what) {
  * guard makes when it is asked. */
 static int ask_for_answers(struct supervisor *x, int theirs) {
         const int fds[] = {theirs, x->network.sockets[NETNS_DNS_UDP4]};
-        struct run_msg m = {.type = RUN_NET_START, .status = NET_ROLE_GATE, .init = x->init_pid};
+        struct run_msg m = {.type = RUN_NET_START, .status = NET_ROLE_GATE, .serial = x->network.gate.serial, .init = x->init_pid};
 
         return fd_send(x->s->cli, &m, sizeof(m), fds, ELEMENTSOF(fds), MSG_DONTWAIT);
 }
@@ -199,15 +200,15 @@ static void start_gate(struct supervisor *x) {
         config.n_published = (uint32_t)plan->n_published;
         for (size_t i = 0; i < plan->n_published; i++)
                 config.published[i] = plan->published[i].inside;
-        if ((r = make_pair(&n->gate, &theirs)) == 0) {
+        if ((r = peer_open(&n->gate, ++n->serial, &theirs)) == 0) {
                 fds[2] = theirs;
                 fds[3] = n->table;
                 fds[4] = n->ca;
                 memcpy(fds + 5, n->sockets, sizeof(n->sockets));
                 memcpy(fds + NET_START_FDS_MIN, x->s->published, sizeof(int) * plan->n_published);
-                r = fd_send(n->gate, &config, sizeof(config), NULL, 0, MSG_DONTWAIT);
+                r = fd_send(n->gate.fd, &config, sizeof(config), NULL, 0, MSG_DONTWAIT);
                 if (r == 0)
-                        r = plan->on ? ask_guard(x, NET_ROLE_GATE, fds, NET_START_FDS_MIN + plan->n_published) : ask_for_answers(x, theirs);
+                        r = plan->on ? ask_guard(x, NET_ROLE_GATE, n->serial, fds, NET_START_FDS_MIN + plan->n_published) : ask_for_answers(x, theirs);
                 close(theirs);
         }
         if (r < 0) {
@@ -220,26 +221,27 @@ static void start_gate(struct supervisor *x) {
 static void start_broker(struct supervisor *x, uint32_t identity) {
         struct network_side *n = &x->network;
         struct net_order order = {.type = NET_BROKER, .n = identity};
-        int control = -1, channel = -1, gate = -1, r;
+        int control = -1, channel[2] = {-1, -1}, r = -ESHUTDOWN;
 
-        if (identity != 0 || n->brokers_started >= BROKERS_STARTED_MAX) /* 0 is the only one as yet: no credential */
+        if (identity != 0 || x->ended || n->brokers_started >= BROKERS_STARTED_MAX) /* 0 is the only one as yet: no credential */
                 return;
         n->brokers_started++;
-        fd_close(TAKE_FD(n->brokers[identity]));
-        if ((r = make_pair(&n->brokers[identity], &control)) < 0)
+        peer_close(&n->brokers[identity]);
+        if ((r = peer_open(&n->brokers[identity], ++n->serial, &control)) < 0)
                 return;
-        r = make_pair(&gate, &channel);
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, channel) < 0)
+                r = -errno;
         if (r == 0) {
-                const int fds[] = {control, n->table, channel, x->s->budgets};
-                if ((r = ask_guard(x, NET_ROLE_BROKER, fds, ELEMENTSOF(fds))) == 0)
-                        r = fd_send(n->gate, &order, sizeof(order), &gate, 1, MSG_DONTWAIT);
-                close(gate);
-                close(channel);
+                const int fds[] = {control, n->table, channel[1], x->s->budgets};
+                if ((r = ask_guard(x, NET_ROLE_BROKER, n->serial, fds, ELEMENTSOF(fds))) == 0)
+                        r = fd_send(n->gate.fd, &order, sizeof(order), &channel[0], 1, MSG_DONTWAIT);
         }
+        fd_close(channel[0]);
+        fd_close(channel[1]);
         close(control);
         if (r < 0) {
                 fail(x, r, "a broker cannot be started");
-                fd_close(TAKE_FD(n->brokers[identity]));
+                peer_close(&n->brokers[identity]);
         }
 }
 
@@ -249,30 +251,26 @@ static void grant_lease(struct supervisor *x, int broker) {
                 (void)!fd_send(broker, &order, sizeof(order), NULL, 0, MSG_DONTWAIT);
 }
 
-/* Everything is a number or a text that ends within its array; what is not is dropped. */
-static void on_report(struct supervisor *x, struct net_report *report, int from) {
+static void on_report(struct supervisor *x, const struct net_report *report, struct network_peer *from) {
+        const bool gate = from == &x->network.gate;
         struct run_msg m = {.type = RUN_NET_REPORT};
         int unread;
 
-        report->host[sizeof(report->host) - 1] = 0;
-        report->text[sizeof(report->text) - 1] = 0;
-        report->why[sizeof(report->why) - 1] = 0;
-        report->fix[sizeof(report->fix) - 1] = 0;
         switch (report->type) {
         case NET_BROKER_WANTED:
-                if (from == x->network.gate && report->rule < NET_BROKERS_MAX)
+                if (gate)
                         start_broker(x, report->rule);
                 break;
         case NET_FLUSHED:
-                x->network.flushed = true;
+                x->network.flushed = x->network.flushed || gate;
                 break;
         case NET_POLICY_DONE:
-                if (x->network.unsure > 0 && --x->network.unsure == 0)
-                        settle(x);
+                from->unsure = false;
+                settle(x);
                 break;
         case NET_LEASE_WANTED:
-                if (from != x->network.gate)
-                        grant_lease(x, from);
+                if (!gate)
+                        grant_lease(x, from->fd);
                 break;
         case NET_DENIED:
         case NET_UPSTREAM:
@@ -288,20 +286,19 @@ static void on_report(struct supervisor *x, struct net_report *report, int from)
 }
 
 /* All that is there, within a turn; the end closes it. */
-static void read_reports(struct supervisor *x, int *fd) {
-        for (unsigned i = 0; i < 64 && *fd >= 0; i++) {
-                struct net_report report;
-                ssize_t n = recv(*fd, &report, sizeof(report), MSG_DONTWAIT);
-                if (n < 0 && (errno == EAGAIN || errno == EINTR))
-                        return;
-                if (n == sizeof(report))
-                        on_report(x, &report, *fd);
-                else if (n <= 0) {
-                        fd_close(TAKE_FD(*fd));
-                        if (x->network.unsure > 0 && --x->network.unsure == 0)
-                                settle(x);
-                }
-        }
+static void read_reports(struct supervisor *x, struct network_peer *p) {
+        struct net_report report;
+        int k = 1;
+
+        for (unsigned i = 0; i < 64 && p->fd >= 0 && k > 0; i++)
+                if ((k = peer_read(p, &report)) > 0)
+                        on_report(x, &report, p);
+        if (k >= 0)
+                return;
+        if (k == -EBADMSG)
+                fail(x, 0, p == &x->network.gate ? "the gate sent what no gate sends, and was ended" : "a broker sent what no broker sends, and was ended");
+        peer_close(p);
+        settle(x);
 }
 
 /* A command that ends at once after a refusal: the line about it is still on its way. */
@@ -310,25 +307,75 @@ void network_flush(struct supervisor *x) {
         const uint64_t until = supervisor_now() + FLUSH_MS;
         struct network_side *n = &x->network;
 
-        if (n->gate >= 0 && fd_send(n->gate, &order, sizeof(order), NULL, 0, MSG_DONTWAIT) < 0)
+        if (n->gate.fd >= 0 && fd_send(n->gate.fd, &order, sizeof(order), NULL, 0, MSG_DONTWAIT) < 0)
                 return;
-        for (uint64_t now; n->gate >= 0 && !n->flushed && (now = supervisor_now()) < until;) {
-                struct pollfd p = {.fd = n->gate, .events = POLLIN};
+        for (uint64_t now; peer_heard(&n->gate) && !n->flushed && (now = supervisor_now()) < until;) {
+                struct pollfd p = {.fd = n->gate.fd, .events = POLLIN};
                 if (poll(&p, 1, (int)(until - now)) > 0)
                         read_reports(x, &n->gate);
         }
         for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++)
-                if (n->brokers[i] >= 0)
+                if (n->brokers[i].fd >= 0)
                         read_reports(x, &n->brokers[i]);
+}
+
+void network_started(struct supervisor *x, uint32_t serial, int pidfd) {
+        struct network_side *n = &x->network;
+        struct network_peer *p = n->gate.serial == serial ? &n->gate : NULL;
+
+        for (size_t i = 0; i < ELEMENTSOF(n->brokers) && !p; i++)
+                if (n->brokers[i].serial == serial)
+                        p = &n->brokers[i];
+        if (p && p->fd >= 0 && p->pidfd < 0)
+                p->pidfd = pidfd;
+        else { /* it has been closed meanwhile */
+                (void)!process_signal(pidfd, SIGKILL);
+                close(pidfd);
+        }
+}
+
+void network_last_started(struct supervisor *x) {
+        int fds[FD_PASS_MAX];
+        struct run_msg m;
+        size_t n;
+
+        while (x->s->cli >= 0 && fd_receive(x->s->cli, &m, sizeof(m), fds, &n, MSG_DONTWAIT) > 0)
+                for (size_t i = 0; i < n; i++) {
+                        (void)!process_signal(fds[i], SIGKILL);
+                        close(fds[i]);
+                }
+}
+
+uint64_t network_due(const struct supervisor *x) {
+        const struct network_side *n = &x->network;
+        uint64_t at = peer_due(&n->gate);
+
+        for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++)
+                at = MIN(at, peer_due(&n->brokers[i]));
+        return n->unsure_until ? MIN(at, n->unsure_until) : at;
+}
+
+void network_tick(struct supervisor *x) {
+        struct network_side *n = &x->network;
+
+        if (n->unsure_until == 0 || supervisor_now() < n->unsure_until)
+                return;
+        if (n->gate.unsure)
+                peer_close(&n->gate);
+        for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++)
+                if (n->brokers[i].unsure)
+                        peer_close(&n->brokers[i]);
+        settle(x);
 }
 
 size_t network_poll(const struct supervisor *x, struct pollfd *p) {
         const struct network_side *n = &x->network;
         size_t k = 0;
 
-        if (n->gate >= 0)
-                p[k++] = (struct pollfd){.fd = n->gate, .events = POLLIN};
-        else { /* nobody reads these: whatever comes in starts a gate */
+        if (n->gate.fd >= 0) {
+                if (peer_heard(&n->gate))
+                        p[k++] = (struct pollfd){.fd = n->gate.fd, .events = POLLIN};
+        } else { /* nobody reads these: whatever comes in starts a gate */
                 for (size_t i = 0; i < ELEMENTSOF(n->sockets); i++)
                         if (n->sockets[i] >= 0)
                                 p[k++] = (struct pollfd){.fd = n->sockets[i], .events = POLLIN};
@@ -336,8 +383,8 @@ size_t network_poll(const struct supervisor *x, struct pollfd *p) {
                         p[k++] = (struct pollfd){.fd = x->s->published[i], .events = POLLIN};
         }
         for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++)
-                if (n->brokers[i] >= 0)
-                        p[k++] = (struct pollfd){.fd = n->brokers[i], .events = POLLIN};
+                if (peer_heard(&n->brokers[i]))
+                        p[k++] = (struct pollfd){.fd = n->brokers[i].fd, .events = POLLIN};
         return k;
 }
 
@@ -348,12 +395,12 @@ void network_events(struct supervisor *x, const struct pollfd *p, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 if (!p[i].revents)
                         continue;
-                if (p[i].fd == net->gate)
+                if (p[i].fd == net->gate.fd)
                         read_reports(x, &net->gate);
                 else {
-                        int *broker = NULL;
+                        struct network_peer *broker = NULL;
                         for (size_t k = 0; k < ELEMENTSOF(net->brokers); k++)
-                                if (net->brokers[k] >= 0 && net->brokers[k] == p[i].fd)
+                                if (net->brokers[k].fd >= 0 && net->brokers[k].fd == p[i].fd)
                                         broker = &net->brokers[k];
                         if (broker)
                                 read_reports(x, broker);
@@ -361,6 +408,6 @@ void network_events(struct supervisor *x, const struct pollfd *p, size_t n) {
                                 knock = true;
                 }
         }
-        if (knock && net->gate < 0 && !net->closed && !x->ended)
+        if (knock && net->gate.fd < 0 && !net->closed && !x->ended)
                 start_gate(x);
 }

@@ -335,9 +335,11 @@ static void pause_all(struct supervisor *x, bool on) {
 
 static void on_cli(struct supervisor *x) {
         struct run_msg m, answer = {.type = RUN_PAUSED};
-        ssize_t n = recv(x->s->cli, &m, sizeof(m), MSG_DONTWAIT);
+        int fds[FD_PASS_MAX];
+        size_t n_fds;
+        ssize_t n = fd_receive(x->s->cli, &m, sizeof(m), fds, &n_fds, MSG_DONTWAIT);
 
-        if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
+        if (n == -EAGAIN || n == -EINTR || n == -ECONNRESET)
                 return;
         if (n != sizeof(m)) {
                 supervisor_end(x, END_CALLER, 0);
@@ -361,11 +363,17 @@ static void on_cli(struct supervisor *x) {
                 m.error.msg[sizeof(m.error.msg) - 1] = 0;
                 network_rules_done(x, m.status, m.error.msg);
                 break;
+        case RUN_NET_STARTED:
+                if (n_fds == 1)
+                        network_started(x, m.serial, fds[--n_fds]);
+                break;
         case RUN_STOP:
                 supervisor_end(x, (enum run_end)m.status, 0);
                 supervisor_kill(x);
                 break;
         }
+        for (size_t i = 0; i < n_fds; i++)
+                close(fds[i]);
 }
 
 void supervisor_own(const struct supervisor *x) {
@@ -401,6 +409,7 @@ static int next_timeout(struct supervisor *x, bool ticks) {
                 at = MIN(at, x->tick_at);
         if (x->record_at)
                 at = MIN(at, x->record_at);
+        at = MIN(at, network_due(x));
         if (at == UINT64_MAX)
                 return -1;
         now = supervisor_now();
@@ -416,6 +425,7 @@ static void on_time(struct supervisor *x, bool ticks) {
         }
         if (x->record_at && now >= x->record_at)
                 write_started(x);
+        network_tick(x);
         if (x->plan->limits.time == MEANS_TIMER && !x->paused &&
             now >= x->started + x->paused_total + x->plan->limits.want.time.value) {
                 supervisor_end(x, END_TIME, 0);
@@ -535,6 +545,7 @@ static void finish(struct supervisor *x) {
         if (x->all_gone)
                 network_flush(x);
         network_cut(x);
+        network_last_started(x);
         if (x->control >= 0)
                 (void)unlinkat(x->s->state->dir, CONTROL_SOCKET, 0);
         /* After init's own word that the command and all it left are gone, the answer need not wait for the kernel to

@@ -5,16 +5,26 @@
 
 #include "svc/entry.h"
 
+/* A gate or a broker as the supervisor knows it (peer.c). */
+struct network_peer {
+        int fd;          /* socket to it; -1: there is none */
+        int pidfd;       /* its process, once the guard has said so; else -1 */
+        uint32_t serial; /* of the request to start it */
+        bool unsure;     /* has not said yet that the new policy is in force */
+        uint64_t second; /* in which it has said so much: */
+        unsigned said;
+};
+
 struct network_side {
         int sockets[NETNS_N]; /* the gate's, from the launcher; -1: not there, or the network is cut */
         int userns, netns;    /* the sandbox's, for its gate */
         int table, ca;
-        int gate;             /* socket to it; -1: none runs */
-        int brokers[NET_BROKERS_MAX];
+        struct network_peer gate, brokers[NET_BROKERS_MAX];
+        uint32_t serial;      /* the last one */
         unsigned gates, brokers_started; /* so far */
         bool closed, flushed;
         int next[3];          /* a policy that is being put in force: table, budgets, rules; -1: none */
-        unsigned unsure;      /* gate and brokers that have not said yet that it is */
+        uint64_t unsure_until; /* ms: a gate or broker that has not said by then that it is in force is ended; 0: nothing to say */
         uint64_t lost;        /* reports that nobody took */
 };
 
@@ -75,6 +85,13 @@ int network_namespaces(struct supervisor *x, pid_t init) _must_check_;
 void network_take(struct supervisor *x, const int *fds, size_t n);
 size_t network_poll(const struct supervisor *x, struct pollfd *p);
 void network_events(struct supervisor *x, const struct pollfd *p, size_t n);
+/* When network_tick is to be called, ms; UINT64_MAX: not. */
+uint64_t network_due(const struct supervisor *x);
+void network_tick(struct supervisor *x);
+/* The guard has started a gate or a broker: takes the pidfd. */
+void network_started(struct supervisor *x, uint32_t serial, int pidfd);
+/* The guard's last words are about processes that it has started: none of them is left. */
+void network_last_started(struct supervisor *x);
 /* Another policy: table, budgets, rules, which are the network's from here on. Answered by control_answer, later. */
 void network_update(struct supervisor *x, int fds[3], bool reads_tls);
 /* The guard has put its rules in force, or could not. */
@@ -83,6 +100,18 @@ void network_rules_done(struct supervisor *x, int result, const char *text);
 void network_flush(struct supervisor *x);
 /* Nothing goes out or comes in any more. */
 void network_cut(struct supervisor *x);
+
+/* One gate or broker (peer.c). A peer that sends what none sends, or ends, is closed: and with it dies its process, whatever it
+ * is doing. */
+#define PEER_NONE (struct network_peer){.fd = -1, .pidfd = -1}
+/* Its socket is made; the other end, for it. */
+int peer_open(struct network_peer *p, uint32_t serial, int *ret_theirs) _must_check_;
+void peer_close(struct network_peer *p);
+/* Its next report; 0: none now, and peer_due says when it is to be asked again; -EBADMSG, -ECONNRESET: to be closed. */
+int peer_read(struct network_peer *p, struct net_report *ret) _must_check_;
+/* Whether it is to be polled: not for the rest of a second in which it has said too much. */
+bool peer_heard(const struct network_peer *p);
+uint64_t peer_due(const struct network_peer *p);
 
 /* Requests of other commands (control.c). */
 int control_listen(void) _must_check_;
