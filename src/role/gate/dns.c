@@ -27,8 +27,8 @@ static bool ends_in(struct request_text s, const char *end) {
         return s.n >= n && memcmp(s.p + s.n - n, end, n) == 0;
 }
 
-static void deny(struct gate *g, const struct dns_question *q, const struct request *r, enum verdict_reason reason) {
-        const struct verdict v = {.reason = reason, .rule = TABLE_NONE};
+static void deny(struct gate *g, const struct dns_question *q, const struct request *r) {
+        struct verdict v;
         struct net_report report;
 
         /* Reverse look-ups are made by many programs of their own accord, and lead nowhere. */
@@ -36,6 +36,9 @@ static void deny(struct gate *g, const struct dns_question *q, const struct requ
                 return;
         struct request asked = *r;
         asked.port = 443; /* what it is most likely meant for */
+        table_decide(&g->table, &asked, &v);
+        if (v.reason != VERDICT_DENIED) /* a rule that denies the name says why, and whether without a word */
+                v = (struct verdict){.reason = VERDICT_HOST, .rule = TABLE_NONE};
         net_report_denial(&report, NET_DNS, &g->table, &asked, &v);
         net_control_report(&g->control, &report);
 }
@@ -59,7 +62,7 @@ static void answer_name(struct gate *g, const struct dns_question *q, struct dns
                 return;
         }
         if (!table_name_reachable(&g->table, r.host)) {
-                deny(g, q, &r, VERDICT_HOST);
+                deny(g, q, &r);
                 return;
         }
         a->rcode = DNS_NOERROR;
