@@ -380,6 +380,7 @@ class Lab:
     def __init__(self, skip=()):
         """skip: ports that servers of the test's own take, see open()."""
         self.skip, self.files = skip, None
+        self.requests = []  # heads that http() has read, of all its connections in turn
         self.answers = {}   # path -> a whole response, in place of what http() would say
         # Not beneath the folder of the test: it vanishes with the namespace, whoever owns what is in it.
         self.folder = tempfile.mkdtemp(prefix="lab-")
@@ -418,6 +419,7 @@ class Lab:
         self.queries.clear()
         self.connections.clear()
         self.datagrams.clear()
+        self.requests.clear()
 
     def quiet(self):
         """Nothing came to any server."""
@@ -552,6 +554,7 @@ class Lab:
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
             c.took(head)
+            self.requests.append(head)
             n, chunked = 0, False
             for line in head.split(b"\r\n"):
                 if line.lower().startswith(b"content-length:"):
