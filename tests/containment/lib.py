@@ -11,7 +11,7 @@ a test fails, and is never the verdict of a denial. Every run is followed by a l
 
 Environment: BELLJAR is the belljar to test, TMPDIR the test's own folder, PROBE the probe program (else it is looked for
 in the build folder, else compiled). BELLJAR_TIER=container or container-one runs everything on an image, see
-image/store.py.
+image/store.py. BELLJAR_PACE=N: how many times slower this machine is than most, BELLJAR_CASES=NAME,...: only these cases.
 """
 import ctypes
 import errno
@@ -43,6 +43,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 LIBC = ctypes.CDLL(None, use_errno=True)
 count = failed = skipped = 0
 CASE_SECONDS = 120
+PACE = float(os.environ.get("BELLJAR_PACE", "1"))
 SLOW = 20  # seconds that a thing may take that happens at once on a fast machine: guests without KVM are ten times slower
 
 
@@ -103,7 +104,10 @@ def remove_all(path):
 
 def cases(*functions):
     """Runs each; an exception is a failure of that one and not the end of the rest."""
-    wanted = sys.argv[1:]
+    wanted = sys.argv[1:] or [w for w in os.environ.get("BELLJAR_CASES", "").split(",") if w]
+    unknown = {*wanted} - {f.__name__ for f in functions}
+    if unknown:
+        ok(False, f"there are no cases of the names {' '.join(sorted(unknown))}")
 
     def late(*_):
         raise TimeoutError("a case took longer than its time")
@@ -112,7 +116,7 @@ def cases(*functions):
     for f in functions:
         if wanted and f.__name__ not in wanted:
             continue
-        signal.alarm(CASE_SECONDS)
+        signal.alarm(round(CASE_SECONDS * PACE))
         try:
             f()
         except Exception:  # noqa: BLE001 - a test that broke must be seen as one
