@@ -31,7 +31,8 @@ enum run_msg_type {
         RUN_NET_START,   /* status: enum net_role; serial; ancillary: the fds that net_start() takes; for a run without a network, init, and a
                           * gate's control and NETNS_DNS_UDP4 only */
         RUN_NET_REPORT,  /* report: of a gate or a broker, untrusted */
-        RUN_NET_RULES,   /* ancillary: user and network namespace, rules (svc/net-rules.h); RUN_NET_RULES_DONE is the answer */
+        RUN_NET_RULES,   /* ancillary: user and network namespace, rules (svc/net-rules.h), the compiled policy and the memory of its
+                          * budgets; RUN_NET_RULES_DONE is the answer */
         RUN_NET_FAILED,  /* status: -errno or 0; report.text: what of the network does not work any more */
         /* from the command line */
         RUN_SIGNAL,      /* status: to be sent to the command */
@@ -50,6 +51,15 @@ enum run_end {
         END_LOST,    /* init ended without a report: killed from outside */
         END_NOEXEC,  /* the command could not be executed: status is its errno */
 };
+/* As records have it. */
+static inline const char *run_end_name(uint32_t end) {
+        static const char *const names[] = {
+                [END_EXIT] = "exit", [END_TIME] = "time", [END_IDLE] = "idle", [END_MEMORY] = "memory", [END_DISK] = "disk",
+                [END_OUTPUT] = "output", [END_HOST] = "host-memory", [END_CALLER] = "caller", [END_FAILED] = "failed",
+                [END_LOST] = "lost", [END_NOEXEC] = "not-executed",
+        };
+        return end < ELEMENTSOF(names) ? names[end] : "?";
+}
 struct run_result {
         uint32_t end; /* enum run_end */
         int32_t status;
@@ -83,6 +93,7 @@ struct supervise {
         int published[PUBLISH_MAX]; /* listeners of plan->network.published */
         int table;             /* the compiled policy of the network, a sealed memfd; -1: no network */
         int budgets;           /* what is used of its budgets (svc/net-account.h); likewise */
+        int given;             /* the URLs that it is given (svc/net-given.h); likewise */
         int ca;                /* where there is a network: the sandbox's CA (net-ca.h) */
 };
 /* Runs one sandbox to its end. Never returns. */

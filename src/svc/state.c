@@ -261,8 +261,8 @@ int state_remove_root(const struct state *s) {
 
 /* Overwritten in place and filled up with newlines: a truncation would give blocks back, and a crash leaves half a
  * text, which a reader of JSON takes as missing. */
-static int write_in_place(int dir, const char *name, struct strbuf *text) {
-        _cleanup_fd_ int fd = openat(dir, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+static int write_in_place(int dir, const char *name, int flags, struct strbuf *text) {
+        _cleanup_fd_ int fd = openat(dir, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
         struct stat st;
 
         if (fd < 0 || fstat(fd, &st) < 0) {
@@ -277,13 +277,17 @@ static int write_in_place(int dir, const char *name, struct strbuf *text) {
 }
 
 int state_write(const struct state *s, const char *name, struct json *j) {
-        return write_in_place(s->dir, name, &j->text);
+        return write_in_place(s->dir, name, O_CREAT, &j->text);
+}
+
+int state_rewrite(const struct state *s, const char *name, struct json *j) {
+        return write_in_place(s->dir, name, 0, &j->text);
 }
 
 int state_write_groups(const struct state *s, const char *paths) {
         struct strbuf b = {};
         strbuf_puts(&b, paths);
-        return write_in_place(s->dir, "cgroup", &b);
+        return write_in_place(s->dir, "cgroup", O_CREAT, &b);
 }
 
 void state_json_begin(const struct state *s, struct json *j) {

@@ -7,6 +7,7 @@
  *     plan.json     what was asked for and planned; written while the sandbox starts
  *     started.json  the processes and the controls as read back; only of runs longer than a moment
  *     ended.json    what came of it; written last of all
+ *     network.json  what was refused and used of the network, while it runs and after it (role/cli/net-record.h)
  *     upper, work   the copy-on-write layer
  *     root, root.work   what a run on an image changes of the image's root; goes with the end of the run
  *     shadow        copies of files with ids that the sandbox has not (svc/shadow.h)
@@ -52,6 +53,8 @@ int state_remove_root(const struct state *s) _must_check_;
  * is used up. */
 void state_json_begin(const struct state *s, struct json *j);
 int state_write(const struct state *s, const char *name, struct json *j) _must_check_;
+/* The same of a file that is there; -ENOENT where it is not. */
+int state_rewrite(const struct state *s, const char *name, struct json *j) _must_check_;
 
 /* Records the control groups, before they are made; "" when they are gone. */
 int state_write_groups(const struct state *s, const char *paths) _must_check_;

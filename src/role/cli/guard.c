@@ -17,6 +17,8 @@
 
 #include "base/fd.h"
 #include "role/cli/guard.h"
+#include "role/cli/net-record.h"
+#include "svc/net-account.h"
 #include "svc/net-rules.h"
 #include "svc/net-start.h"
 #include "svc/net-table.h"
@@ -63,6 +65,9 @@ struct relay {
         uint64_t give_up_at;  /* ms: when output that nobody takes is dropped; 0: not */
         pid_t network[NETWORK_PROCESSES_MAX]; /* gates and brokers that run */
         size_t n_network;
+        struct table table; /* that is in force, mapped */
+        struct account *accounts; /* of its budgets */
+        size_t n_accounts;
         struct run_result result;
         struct error *e;
 };
@@ -223,15 +228,37 @@ static void start_network(struct relay *r, const struct run_msg *m, const int *g
                 (void)!fd_send(r->g->supervisor, &started, sizeof(started), &pidfd, 1, 0);
                 close(pidfd);
                 r->network[r->n_network++] = pid;
+                r->g->log.gates += role == NET_ROLE_GATE;
+                r->g->log.brokers += role == NET_ROLE_BROKER;
+                r->g->log.dirty = true;
         } else if (p->network.on)
                 net_log_failed(&r->g->log, 0, e.msg);
+}
+
+/* The policy that is in force, as the log needs it: what it cannot have it goes without. */
+static void follow_policy(struct relay *r, int table, int budgets) {
+        struct account *old = r->accounts;
+        size_t n_old = r->n_accounts;
+        bool mapped = table >= 0 && net_table_map(table, &r->table) == 0;
+
+        r->accounts = NULL;
+        if (budgets < 0 || account_map(budgets, &r->accounts, &r->n_accounts) < 0)
+                r->accounts = NULL;
+        net_log_policy(&r->g->log, mapped ? &r->table : NULL, r->accounts);
+        if (old)
+                account_unmap(old, n_old);
 }
 
 static void change_rules(struct relay *r, const int *fds, size_t n) {
         struct run_msg done = {.type = RUN_NET_RULES_DONE, .status = -EPROTO};
 
-        if (n == 3)
+        if (n == 5)
                 done.status = net_rules_install(&r->g->plan->network, fds[2], fds[0], fds[1], &done.error);
+        if (done.status == 0) {
+                r->g->log.updates++;
+                follow_policy(r, fds[3], fds[4]);
+                r->g->log.dirty = true;
+        }
         (void)send(r->g->supervisor, &done, sizeof(done), MSG_NOSIGNAL);
 }
 
@@ -429,9 +456,13 @@ static bool output_left(const struct relay *r) {
 }
 
 static int next_timeout(const struct relay *r, bool foreground) {
+        int record = net_record_due(&r->g->log);
+
         if (r->stop_at || r->give_up_at)
                 return LAST_OUTPUT_MS / 4;
-        return r->watch_keys && !foreground ? FOREGROUND_LOOK_MS : -1;
+        if (r->watch_keys && !foreground)
+                return record < 0 ? FOREGROUND_LOOK_MS : MIN(record, FOREGROUND_LOOK_MS);
+        return record;
 }
 
 static void loop(struct relay *r) {
@@ -462,6 +493,7 @@ static void loop(struct relay *r) {
                                 usleep(10000); /* no memory just now; the output must not be cut short */
                         continue;
                 }
+                net_record_write(&r->g->log);
                 if (r->stop_at && now_ms() >= r->stop_at)
                         ask(r, RUN_STOP, END_CALLER);
                 if (r->give_up_at && now_ms() >= r->give_up_at)
@@ -502,6 +534,9 @@ void guard_run(struct guard *g, struct run_result *ret, struct error *e) {
         for (int i = 0; i < 2; i++)
                 if (g->out[i] >= 0)
                         set_up_stream(&r.out[i + 1], g->out[i], i + 1);
+        follow_policy(&r, g->table, g->budgets);
+        fd_close(TAKE_FD(g->table));
+        fd_close(TAKE_FD(g->budgets));
         fill_mask(&mask);
         r.sigfd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
         loop(&r);

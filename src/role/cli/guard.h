@@ -16,6 +16,7 @@ struct guard {
         uint64_t output_limit; /* bytes; 0: none */
         const struct plan *plan;
         struct net_log log;
+        int table, budgets; /* of the policy that is in force, for the log; -1: none. The guard's to close */
 };
 
 /* The size of the caller's terminal. */

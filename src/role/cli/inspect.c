@@ -8,11 +8,12 @@
 #include "base/fd.h"
 #include "model/control.h"
 #include "role/cli/commands.h"
+#include "role/cli/inspect-network.h"
 #include "role/cli/options.h"
 #include "svc/state-read.h"
 
 struct facts {
-        json_t *plan, *status;
+        json_t *plan, *status, *network;
         bool alive;
         pid_t init, payload; /* of a living one; 0: not known */
         /* read back */
@@ -108,6 +109,7 @@ static void gather(struct facts *f, struct state *s) {
         if (state_read(s, "plan.json", &f->plan) < 0)
                 f->plan = json_object();
         f->status = state_status(s);
+        f->network = inspect_network(s, f->plan);
         f->namespaces = json_object_get(f->status, "namespaces");
         rb = json_object_get(f->status, "readback");
         if (rb) {
@@ -224,10 +226,8 @@ static void print_human(const struct facts *f, const char *id) {
         if (streq(text(f->plan, "nesting"), "userns"))
                 printf("     NESTING: it may make user namespaces and mounts of its own, within what it sees\n");
         printf("\n2. What can it reach?\n");
-        const json_t *rules = json_object_get(f->plan, "network");
-        if (json_array_size(rules) == 0)
-                printf("     network: nothing; its own loopback only\n");
-        json_array_foreach(rules, i, x) printf("     network: %s\n", json_string_value(x));
+        json_array_foreach(json_object_get(f->plan, "use"), i, x) printf("     by the words of %s\n", json_string_value(x));
+        inspect_network_reach(f->network);
         if (ws[0])
                 printf("     workspace: %s%s%s, %s%s\n", wsv ? wsv : "?", text(f->plan, "workspace_inside")[0] ? " at " : "",
                        text(f->plan, "workspace_inside"),
@@ -245,6 +245,7 @@ static void print_human(const struct facts *f, const char *id) {
         printf("\ncontrols, read back %s\n", f->alive ? "from the kernel now" : "when the command started");
         for (i = 0; i < n; i++)
                 printf("     %-22s %-4s %s\n", found[i].name, found[i].in_force ? "yes" : "NO", found[i].how);
+        inspect_network_denials(f->network);
 }
 
 static void print_json(const struct facts *f, const char *id) {
@@ -255,11 +256,12 @@ static void print_json(const struct facts *f, const char *id) {
         for (size_t i = 0; i < n; i++)
                 json_object_set_new(controls, found[i].name,
                                     json_pack("{s:b, s:s}", "in_force", found[i].in_force, "how", found[i].how));
-        json_t *out = json_pack("{s:s, s:b, s:{s:s}, s:{s:[], s:O?, s:s}, s:{s:[], s:O?}, s:o, s:O, s:O}", "id", id, "running",
-                                f->alive, "runs", "tier", text(f->plan, "tier"), "reaches", "network", "workspace",
+        json_t *out = json_pack("{s:s, s:b, s:{s:s}, s:{s:O?, s:O?, s:s}, s:{s:[], s:O?}, s:O?, s:o, s:O, s:O}", "id", id, "running",
+                                f->alive, "runs", "tier", text(f->plan, "tier"), "reaches", "network",
+                                json_object_get(f->network, "allowed"), "workspace",
                                 json_object_get(f->plan, "workspace"), "mode", text(f->plan, "mode"), "credentials", "secrets",
-                                "environment", json_object_get(f->plan, "environment"), "controls", controls, "plan", f->plan,
-                                "status", f->status);
+                                "environment", json_object_get(f->plan, "environment"), "network", f->network, "controls", controls,
+                                "plan", f->plan, "status", f->status);
         if (out) {
                 json_dumpf(out, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
                 printf("\n");
@@ -287,5 +289,6 @@ int command_inspect(int argc, char **argv) {
         json_decref(f.plan);
         json_decref(f.status);
         json_decref(f.inner_user);
+        json_decref(f.network);
         return 0;
 }

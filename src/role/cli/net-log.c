@@ -3,10 +3,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/str.h"
 #include "model/denial.h"
+#include "model/why.h"
 #include "role/cli/net-log.h"
+#include "role/cli/net-record.h"
 
 static uint64_t hash(uint64_t h, const void *data, size_t n) { /* FNV-1a */
         for (size_t i = 0; i < n; i++)
@@ -14,17 +17,56 @@ static uint64_t hash(uint64_t h, const void *data, size_t n) { /* FNV-1a */
         return h;
 }
 
-/* True when something like it was said already, or enough was. */
-static bool said(struct net_log *l, uint64_t key) {
-        for (size_t i = 0; i < l->n_keys; i++)
-                if (l->keys[i] == key)
-                        return true;
-        if (l->n_keys == NET_LOG_LINES) {
-                l->more++;
-                return true;
+static uint64_t key_of(const struct net_report *r) {
+        uint64_t key = hash(14695981039346656037u, r->host, strnlen(r->host, sizeof(r->host)));
+
+        key = hash(hash(key, r->address, sizeof(r->address)), &r->port, sizeof(r->port));
+        key = hash(hash(key, &r->what, sizeof(r->what)), &r->reason, sizeof(r->reason));
+        key = hash(key, &r->quiet, sizeof(r->quiet));
+        if (r->what == NET_HTTP || r->type == NET_SPENT)
+                key = hash(key, r->text, strnlen(r->text, sizeof(r->text)));
+        return hash(key, r->why, strnlen(r->why, sizeof(r->why)));
+}
+
+static int64_t now_ms(void) {
+        struct timespec t;
+        clock_gettime(CLOCK_REALTIME, &t);
+        return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static struct net_entry *find(struct net_log *l, uint64_t key) {
+        for (size_t i = 0; i < l->n_entries; i++)
+                if (l->entries[i].key == key)
+                        return &l->entries[i];
+        return NULL;
+}
+
+/* NULL where there is no room for another. */
+static struct net_entry *keep(struct net_log *l, uint64_t key, const struct net_report *r) {
+        char place[WHY_TEXT] = "";
+
+        if (l->n_entries == NET_LOG_ENTRIES || (r->quiet && l->n_quiet_entries == NET_LOG_QUIET))
+                return NULL;
+        /* The number is the gate's or broker's word: table_rule knows it, or there is no rule. */
+        if (l->table.header && r->rule != TABLE_NONE)
+                why_place(&l->table, r->rule, place);
+        struct net_entry *x = &l->entries[l->n_entries];
+        *x = (struct net_entry){.key = key, .type = r->type, .what = r->what, .reason = r->reason, .port = (uint16_t)r->port,
+                                .quiet = r->quiet, .host = strdup(r->host), .text = strdup(r->text), .why = strdup(r->why),
+                                .fix = strdup(r->fix), .rule = place[0] ? strdup(place) : NULL};
+        memcpy(x->address, r->address, sizeof(x->address));
+        x->first = x->last = now_ms();
+        if (!x->host || !x->text || !x->why || !x->fix) {
+                free(x->host);
+                free(x->text);
+                free(x->why);
+                free(x->fix);
+                free(x->rule);
+                return NULL;
         }
-        l->keys[l->n_keys++] = key;
-        return false;
+        l->n_entries++;
+        l->n_quiet_entries += x->quiet;
+        return x;
 }
 
 static void say(struct net_log *l, const char *line) {
@@ -52,28 +94,9 @@ static void describe(const struct net_report *r, char *dst, size_t size) {
                 snprintf(dst, size, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, r->port);
 }
 
-void net_log_report(struct net_log *l, const struct net_report *r) {
+static void say_report(struct net_log *l, const struct net_report *r) {
         char target[4 * NET_HOST_MAX + 16], text[4 * NET_TEXT_MAX], why[4 * NET_WHY_MAX], fix[4 * NET_WHY_MAX], line[12288];
 
-        if (r->type == NET_ENDED) {
-                l->connections++;
-                l->up += r->up;
-                l->down += r->down;
-                return;
-        }
-        if (r->type == NET_DENIED || r->type == NET_SPENT) {
-                if (r->quiet)
-                        return;
-                l->denied++;
-        }
-        uint64_t key = hash(14695981039346656037u, r->host, strnlen(r->host, sizeof(r->host)));
-        key = hash(hash(key, r->address, sizeof(r->address)), &r->port, sizeof(r->port));
-        key = hash(hash(key, &r->what, sizeof(r->what)), &r->reason, sizeof(r->reason));
-        if (r->what == NET_HTTP || r->type == NET_SPENT)
-                key = hash(key, r->text, strnlen(r->text, sizeof(r->text)));
-        key = hash(key, r->why, strnlen(r->why, sizeof(r->why)));
-        if (said(l, key))
-                return;
         describe(r, target, sizeof(target));
         str_visible(text, sizeof(text), r->text);
         str_visible(why, sizeof(why), r->why);
@@ -86,6 +109,68 @@ void net_log_report(struct net_log *l, const struct net_report *r) {
                 snprintf(line, sizeof(line), "refused: %s%s%s%s (%s)%s%s", r->what == NET_UDP ? "UDP to " : r->what == NET_DNS ? "the name " : "",
                          target, text[0] ? ": " : "", text, why, fix[0] ? "; to allow it: " : "", fix);
         say(l, line);
+}
+
+static void count(struct net_log *l, const struct net_report *r) {
+        if (r->type == NET_UPSTREAM)
+                l->unreachable++;
+        else if (r->quiet)
+                l->quiet++;
+        else {
+                l->denied++;
+                l->spent += r->type == NET_SPENT;
+        }
+}
+
+static void ended(struct net_log *l, const struct net_report *r) {
+        l->connections++;
+        l->up += r->up;
+        l->down += r->down;
+        if (r->rule < l->n_rules) {
+                l->rules[r->rule].requests++;
+                l->rules[r->rule].up += r->up;
+                l->rules[r->rule].down += r->down;
+        }
+        l->dirty = true;
+}
+
+void net_log_policy(struct net_log *l, const struct table *t, const struct account *account) {
+        free(l->rules);
+        l->table = t ? *t : (struct table){};
+        l->account = account;
+        l->n_rules = t ? table_rules(t) : 0;
+        l->rules = (struct net_use *)calloc(l->n_rules, sizeof(*l->rules));
+        if (!l->rules)
+                l->n_rules = 0;
+}
+
+void net_log_report(struct net_log *l, const struct net_report *r) {
+        if (r->type == NET_ENDED) {
+                ended(l, r);
+                return;
+        }
+        if (r->type != NET_DENIED && r->type != NET_SPENT && r->type != NET_UPSTREAM)
+                return;
+        count(l, r);
+        l->dirty = true;
+        uint64_t key = key_of(r);
+        struct net_entry *x = find(l, key);
+        bool is_new = !x;
+
+        if (!x && !(x = keep(l, key, r)))
+                l->left_out++;
+        if (x) {
+                x->count++;
+                x->last = now_ms();
+        }
+        if (is_new && x && !r->quiet && l->n_said < NET_LOG_LINES) {
+                x->is_said = true;
+                l->n_said++;
+                say_report(l, r);
+        } else if (!r->quiet && (!x || !x->is_said))
+                l->more++;
+        if (is_new && x)
+                net_record_event(l, x);
 }
 
 void net_log_failed(struct net_log *l, int err, const char *text) {

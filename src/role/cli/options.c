@@ -59,6 +59,8 @@ const struct option_spec option_table[] = {
         {OPT_FAIL_ON, "fail-on", 0, "SEVERITY", IN(ASSESS), "exit with 1 where a finding is high, or medium or worse, or low or worse"},
         {OPT_METHOD, "method", 0, "METHOD", IN(WHY), "of the request (default: GET)"},
         {OPT_TO, "to", 0, "FILE", IN(POLICY), "compile: write what the rules become to FILE"},
+        {OPT_PROBE, "probe", 0, NULL, IN(WHY), "prove the answer by a real attempt in a sandbox with that policy: what is allowed reaches the upstream"},
+        {OPT_EVENTS, "events", 0, "FILE", IN(RUN), "append what happened to FILE, a JSON object a line: each distinct refusal of the network, and the end"},
         {OPT_HELP, "help", 'h', NULL, ~0u, "say what a command takes"},
         {OPT_VERSION, "version", 0, NULL, IN(HELP), "print the version"},
 };

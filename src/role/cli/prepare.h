@@ -26,6 +26,8 @@ struct run_options {
         struct plan_publish publish[PUBLISH_MAX]; /* -p */
         size_t n_publish;
         const char *policy_file;
+        const char *events_file;   /* --events */
+        int events;                /* its fd; 0: none */
         struct strlist late; /* "key\0value" pairs that override the policy file, in order */
         const char *name;
         bool no_workspace, rm, tty, no_tty, quiet, dry_run, json;

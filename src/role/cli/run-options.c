@@ -45,6 +45,7 @@ static int on_option(int id, const char *arg, void *data, struct error *e) {
         case OPT_QUIET: o->quiet = true; return 0;
         case OPT_DRY_RUN: o->dry_run = true; return 0;
         case OPT_JSON: o->json = true; return 0;
+        case OPT_EVENTS: o->events_file = arg; return 0;
         default: return remember(o, id, arg, e); /* after the policy file, which it overrides */
         }
 }

@@ -13,6 +13,7 @@
 #include "model/address.h"
 #include "role/cli/commands.h"
 #include "role/cli/guard.h"
+#include "role/cli/net-record.h"
 #include "role/cli/options.h"
 #include "role/cli/prepare.h"
 #include "svc/changes.h"
@@ -256,7 +257,7 @@ static void say_published(const struct plan_publish *p) {
 static int start_and_guard(const struct run_options *o, struct prepared *x, struct state *s, struct strlist *hidden,
                            struct run_result *res, struct error *e) {
         struct plan *p = x->plan;
-        struct guard g = {.supervisor = -1, .out = {-1, -1}, .plan = p};
+        struct guard g = {.supervisor = -1, .out = {-1, -1}, .plan = p, .table = -1, .budgets = -1, .log = {.events = o->events > 0 ? o->events : -1, .ca = x->ca.cert}};
         struct supervise sup = {.plan = p, .state = s, .remove = o->rm, .table = -1, .budgets = -1, .ca = x->ca.fd};
         struct cgroup cg = {.v2 = -EBADF};
         bool have_cgroup = false;
@@ -315,11 +316,14 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
                 r = error_errno(e, errno, "the supervisor cannot be made");
                 goto no_run;
         }
-        fd_close(sup.table);
-        fd_close(sup.budgets);
+        g.table = sup.table;
+        g.budgets = sup.budgets;
         for (size_t i = 0; i < published; i++)
                 close(sup.published[i]);
         fd_close(TAKE_FD(x->ca.fd));
+        g.log.state = o->rm ? NULL : s;
+        g.log.dirty = p->network.on; /* there is a record of it from the start */
+        net_record_started(&g.log, s->id);
         /* While the sandbox is being made. The lock on its directory stays with this process, too, until it ends: the
          * record must not be taken over before it was reported on. */
         if (!o->rm && (r = write_plan(s, p)) < 0) {
@@ -330,6 +334,8 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         g.supervisor_pid = pid;
         guard_run(&g, res, e);
         close(pair[0]);
+        net_record_ended(&g.log, s->id, res);
+        net_record_close(&g.log);
         net_log_end(&g.log);
         if (have_cgroup && res->end == END_FAILED) {
                 /* It may not have come to cleaning up. */
@@ -393,6 +399,10 @@ int run_prepared(struct run_options *options, struct prepared *prepared) {
                 goto fail;
         }
         snprintf(x.plan->id, strlen(x.plan->id) + 1, "%s", s.id);
+        if (o.events_file && (o.events = net_record_open(o.events_file, x.plan, &e)) < 0) {
+                state_release(&s, true, false);
+                goto fail;
+        }
         if (says_tier(&o, x.plan))
                 fprintf(stderr, "belljar: %s\n", x.plan->why_tier);
         if (!o.quiet)

@@ -63,7 +63,7 @@ static void drop_next(struct network_side *n) {
 /* First the rules, by the guard, all or none; what they let through is decided on by the gate all the same. */
 void network_update(struct supervisor *x, int fds[3], bool reads_tls) {
         struct network_side *n = &x->network;
-        const int rules[] = {n->userns, n->netns, fds[2]};
+        const int rules[] = {n->userns, n->netns, fds[2], fds[0], fds[1]};
         struct run_msg m = {.type = RUN_NET_RULES};
         struct stat st;
 

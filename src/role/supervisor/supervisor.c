@@ -483,15 +483,6 @@ static void loop(struct supervisor *x) {
         }
 }
 
-static const char *end_name(uint32_t end) {
-        static const char *const names[] = {
-                [END_EXIT] = "exit", [END_TIME] = "time", [END_IDLE] = "idle", [END_MEMORY] = "memory", [END_DISK] = "disk",
-                [END_OUTPUT] = "output", [END_HOST] = "host-memory", [END_CALLER] = "caller", [END_FAILED] = "failed",
-                [END_LOST] = "lost", [END_NOEXEC] = "not-executed",
-        };
-        return end < ELEMENTSOF(names) ? names[end] : "?";
-}
-
 /* Waits until init has gone, and with it the namespaces and mounts: the kernel takes them down before. */
 static void wait_for_init(struct supervisor *x) {
         if (x->init_pid > 0) {
@@ -528,7 +519,7 @@ static int write_ended(const struct supervisor *x) {
 
         state_json_begin(x->s->state, &j);
         json_str(&j, "state", "ended");
-        json_str(&j, "end", end_name(x->result.end));
+        json_str(&j, "end", run_end_name(x->result.end));
         json_num(&j, "status", x->result.status);
         json_num(&j, "wall_ms", (long long)x->result.wall_ms);
         json_num(&j, "cpu_ms", (long long)x->result.cpu_ms);

@@ -1,0 +1,144 @@
+/* See inspect-network.h. The record is Belljar's own file; what gate, broker and sandbox said stands in it and is shown so that
+ * it cannot steer a terminal. */
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "role/cli/inspect-network.h"
+
+/* Refusals that are shown to people; --json has all. */
+#define SHOWN_MAX 20u
+
+static const char *text(const json_t *j, const char *key) {
+        const char *s = json_string_value(json_object_get(j, key));
+        return s ? s : "";
+}
+
+static long long number(const json_t *j, const char *key) { return (long long)json_integer_value(json_object_get(j, key)); }
+
+/* As openssl x509 -fingerprint -sha256 has it. */
+static json_t *ca_json(const char *pem) {
+        static const char head[] = "-----BEGIN CERTIFICATE-----", tail[] = "-----END CERTIFICATE-----";
+        const char *begin = pem ? strstr(pem, head) : NULL, *end = begin ? strstr(begin, tail) : NULL;
+        unsigned char der[4096], hash[crypto_hash_sha256_BYTES];
+        char line[3 * sizeof(hash)];
+        size_t n = 0;
+
+        if (!end)
+                return json_null();
+        begin += sizeof(head) - 1;
+        if (sodium_init() < 0 || sodium_base642bin(der, sizeof(der), begin, (size_t)(end - begin), "\r\n", &n, NULL, sodium_base64_VARIANT_ORIGINAL) != 0)
+                return json_null();
+        crypto_hash_sha256(hash, der, n);
+        for (size_t i = 0; i < sizeof(hash); i++)
+                snprintf(line + 3 * i, sizeof(line) - 3 * i, "%02X%s", hash[i], i + 1 < sizeof(hash) ? ":" : "");
+        return json_pack("{s:s, s:s}", "sha256", line, "certificate", pem);
+}
+
+json_t *inspect_network(const struct state *s, const json_t *plan) {
+        json_t *record = NULL, *out, *rules = json_object_get(plan, "network");
+
+        if (state_read(s, "network.json", &record) < 0)
+                record = json_object();
+        out = json_object();
+        if (!out || !record) {
+                json_decref(out);
+                json_decref(record);
+                return NULL;
+        }
+        /* What the plan had; an update has put others in their place, which "policy" counts. */
+        json_object_set_new(out, "allowed", rules ? json_incref(rules) : json_array());
+        json_object_set_new(out, "ca", ca_json(json_string_value(json_object_get(record, "ca"))));
+        json_object_del(record, "ca");
+        json_object_del(record, "id");
+        json_object_update_missing(out, record);
+        json_decref(record);
+        return out;
+}
+
+static void visible(const char *s) {
+        _cleanup_free_ char *v = str_visible_dup(s);
+        printf("%s", v ? v : "?");
+}
+
+void inspect_network_reach(const json_t *network) {
+        const json_t *rules = json_object_get(network, "allowed"), *policy = json_object_get(network, "policy"), *use = json_object_get(network, "use"),
+                     *ca = json_object_get(network, "ca");
+        char up[16], down[16];
+        const json_t *x;
+        size_t i;
+
+        if (json_array_size(rules) == 0 && !json_is_object(policy))
+                printf("     network: nothing; its own loopback only\n");
+        json_array_foreach(rules, i, x) {
+                printf("     network: ");
+                visible(json_string_value(x) ? json_string_value(x) : "?");
+                printf("\n");
+        }
+        if (number(policy, "updates") > 0)
+                printf("     network: THESE RULES were replaced while it ran, %lld times; the policy is now the one below\n", number(policy, "updates"));
+        if (json_is_object(policy))
+                printf("     policy: %s, %lld rules\n", text(policy, "digest"), number(policy, "rules"));
+        if (json_is_object(ca))
+                printf("     its CA, which reads what is within TLS: SHA-256 %s\n", text(ca, "sha256"));
+        if (json_is_object(policy))
+                printf("     used: %lld requests and connections, %s sent, %s received; %lld gates and %lld brokers were started\n", number(use, "requests"),
+                       format_size(up, sizeof(up), (uint64_t)number(use, "up")), format_size(down, sizeof(down), (uint64_t)number(use, "down")),
+                       number(network, "gates"), number(network, "brokers"));
+}
+
+static void print_target(const json_t *x) {
+        const char *host = text(x, "host"), *where = host[0] ? host : text(x, "address");
+        bool six = strchr(where, ':');
+
+        if (text(x, "method")[0]) {
+                visible(text(x, "method"));
+                printf(" ");
+        } else if (streq(text(x, "kind"), "udp"))
+                printf("UDP to ");
+        else if (streq(text(x, "kind"), "name"))
+                printf("the name ");
+        printf("%s", six ? "[" : "");
+        visible(where);
+        printf("%s", six ? "]" : "");
+        if (!streq(text(x, "kind"), "name"))
+                printf(":%lld", number(x, "port"));
+        visible(text(x, "path"));
+}
+
+static void print_list(const json_t *list, bool fixes) {
+        const json_t *x;
+        size_t i;
+
+        json_array_foreach(list, i, x) {
+                if (i == SHOWN_MAX) {
+                        printf("     and %zu more: --json has them\n", json_array_size(list) - SHOWN_MAX);
+                        break;
+                }
+                printf("     %4lld x ", number(x, "count"));
+                print_target(x);
+                printf(" (");
+                visible(text(x, "why"));
+                printf(")%s\n", json_is_true(json_object_get(x, "quiet")) ? ", quietly" : "");
+                if (fixes && text(x, "fix")[0]) {
+                        printf("            to allow it: ");
+                        visible(text(x, "fix"));
+                        printf("\n");
+                }
+        }
+}
+
+void inspect_network_denials(const json_t *network) {
+        const json_t *denials = json_object_get(network, "denials"), *failures = json_object_get(network, "failures");
+
+        if (!denials && !failures)
+                return;
+        printf("\nrefused by the network: %lld, and %lld quietly\n", number(network, "denied"), number(network, "quiet"));
+        print_list(denials, true);
+        if (json_array_size(failures) > 0)
+                printf("allowed, and could not be reached: %lld\n", number(network, "unreachable"));
+        print_list(failures, false);
+        if (number(network, "left_out") > 0)
+                printf("     and %lld that were too many to keep\n", number(network, "left_out"));
+}
