@@ -41,29 +41,29 @@ EPERM, EAGAIN, EBADF = 1, 11, 9
 
 # Between the run's stdin and stdout and a connection to the puppet; when that ends, it waits for the end of stdin.
 RELAY = """
-import os, select, socket, sys
+import os, select, socket, sys, threading
 s = socket.create_connection((sys.argv[1], int(sys.argv[2])), 20)
 s.settimeout(None)
+if len(sys.argv) > 4:
+    threading.Thread(target=exec, args=(sys.argv[4], {}), daemon=True).start()
 while True:
-    for f in select.select([0, s] if s else [0], [], [])[0]:
-        try:
-            d = os.read(0, 65536) if f == 0 else s.recv(65536)
-            if f == 0 and not d:
-                sys.exit(int(sys.argv[3]) if len(sys.argv) > 3 else 0)
-            if f == 0 and s:
-                s.sendall(d)
-            while f == s and d:
+    f = select.select([0, s] if s else [0], [], [])[0][0]
+    d = b""
+    try:
+        if f == 0:
+            d = os.read(0, 65536)
+            if not d:
+                sys.exit(int(sys.argv[3]))
+            s and s.sendall(d)
+        else:
+            d = s.recv(65536)
+            while d:
                 d = d[os.write(1, d):]
-                f = s if d else None
-                if not d:
-                    break
-            else:
-                if f != 0:
-                    s = None
-        except OSError:
-            s = None
-        if s is None:
-            break
+                f = None
+    except OSError:
+        f = s
+    if f == s and f:
+        s = None
 """
 
 
@@ -120,14 +120,15 @@ class Gone(Exception):
 
 
 class Puppet:
-    def __init__(self, role, opts, target=None, ending=0, quiet=False):
+    def __init__(self, role, opts, beside="", own=True):
+        """beside: what the run does beside the relay, in Python."""
         self.role = role
         lib.BELLJAR = folder(role)
         NET.forget()
         self.s = Sandbox()
-        host = target or (lab.OK4 if role == "gate" else "ok.test")
-        own = ("--allow", f"{host}:{lab.ECHO}")
-        self.p = self.s.popen("/usr/bin/python3", "-c", RELAY, host, str(lab.ECHO), str(ending), opts=(*own, *opts), quiet=quiet)
+        host = lab.OK4 if role == "gate" else "ok.test"
+        opts = (*(("--allow", f"{host}:{lab.ECHO}") if own else ()), *opts)
+        self.p = self.s.popen("/usr/bin/python3", "-c", RELAY, host, str(lab.ECHO), "0", *([beside] if beside else []), opts=opts, quiet=False)
         lib.BELLJAR = BELLJAR
         self.buffer = b""
         hello = self.read(24)
