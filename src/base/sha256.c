@@ -55,3 +55,16 @@ void sha256(const void *data, size_t n, uint8_t ret[SHA256_SIZE]) {
         for (unsigned i = 0; i < SHA256_SIZE; i++)
                 ret[i] = (uint8_t)(h[i / 4] >> (24 - 8 * (i % 4)));
 }
+
+const char *sha256_text(const uint8_t hash[SHA256_SIZE], char dst[SHA256_TEXT]) {
+        static const char hex[] = "0123456789abcdef";
+        char *p = dst + 7;
+
+        memcpy(dst, "sha256:", 7);
+        for (unsigned i = 0; i < SHA256_SIZE; i++) {
+                *p++ = hex[hash[i] >> 4];
+                *p++ = hex[hash[i] & 15];
+        }
+        *p = 0;
+        return dst;
+}

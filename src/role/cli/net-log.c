@@ -47,6 +47,8 @@ static struct net_entry *keep(struct net_log *l, uint64_t key, const struct net_
 
         if (l->n_entries == NET_LOG_ENTRIES || (r->quiet && l->n_quiet_entries == NET_LOG_QUIET))
                 return NULL;
+        if (!l->entries && !(l->entries = (struct net_entry *)calloc(NET_LOG_ENTRIES, sizeof(*l->entries))))
+                return NULL;
         /* The number is the gate's or broker's word: table_rule knows it, or there is no rule. */
         if (l->table.header && r->rule != TABLE_NONE)
                 why_place(&l->table, r->rule, place);

@@ -45,7 +45,7 @@ struct net_log {
         const struct account *account; /* what the run has used of the network, as the brokers count it; NULL: not known */
         struct net_use *rules;     /* of each rule of the table, as reports had it */
         size_t n_rules;
-        struct net_entry entries[NET_LOG_ENTRIES];
+        struct net_entry *entries; /* NET_LOG_ENTRIES of them, made with the first */
         size_t n_entries, n_quiet_entries;
         char *lines[NET_LOG_LINES];   /* kept ones */
         size_t n_lines, n_said;

@@ -121,17 +121,15 @@ static void json_entries(struct json *j, const char *key, const struct net_log *
 
 static void json_policy(struct json *j, const struct net_log *l) {
         uint8_t hash[SHA256_SIZE];
-        char text[7 + 2 * SHA256_SIZE + 1] = "sha256:";
+        char text[SHA256_TEXT];
 
         if (!l->table.header) {
                 json_str(j, "policy", NULL);
                 return;
         }
         sha256(l->table.header, l->table.size, hash);
-        for (size_t i = 0; i < sizeof(hash); i++)
-                snprintf(text + 7 + 2 * i, 3, "%02x", hash[i]);
         json_begin(j, "policy", '{');
-        json_str(j, "digest", text);
+        json_str(j, "digest", sha256_text(hash, text));
         json_num(j, "bytes", (long long)l->table.size);
         json_num(j, "rules", (long long)table_rules(&l->table));
         json_num(j, "updates", l->updates);
@@ -147,6 +145,7 @@ static void json_use(struct json *j, const struct net_log *l) {
         json_num(j, "requests", (long long)(a ? __atomic_load_n(&a->requests, __ATOMIC_RELAXED) : l->connections));
         json_num(j, "up", (long long)(a ? __atomic_load_n(&a->up, __ATOMIC_RELAXED) : l->up));
         json_num(j, "down", (long long)(a ? __atomic_load_n(&a->down, __ATOMIC_RELAXED) : l->down));
+        json_num(j, "carried", (long long)l->connections); /* that came to their end, as far as it was reported */
         json_end(j, '}');
         json_begin(j, "rules", '[');
         for (size_t i = 0; i < l->n_rules && listed < RULES_MAX; i++) {

@@ -86,4 +86,6 @@ void refused_ready(struct watch *w, uint32_t events);
 
 /* belljar-gate --new-ca; its exit status. */
 int gate_new_ca(void);
+/* Another work of the program: see try.c. argv: MODE HOST PORT METHOD TARGET. */
+int gate_try(char **argv);
 extern struct gate gate;

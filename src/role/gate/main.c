@@ -102,6 +102,8 @@ int main(int argc, char **argv) {
 
         if (argc == 2 && streq(argv[1], "--new-ca"))
                 return gate_new_ca();
+        if (argc >= 7 && streq(argv[1], "--try"))
+                return gate_try(argv + 2);
         for (size_t i = 0; i < ELEMENTSOF(g->brokers); i++)
                 g->brokers[i].fd = -1;
         for (size_t i = 0; i < NETNS_N; i++)
