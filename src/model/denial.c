@@ -15,6 +15,7 @@ const char *denial_spent(const char *budget) {
                 {"url", "the budget of bytes in paths and queries is used up"},
                 {"hosts", "the budget of distinct hosts is used up"},
                 {"subdomains", "the budget of distinct names under a wildcard is used up"},
+                {"novel", "the budget of new bits in URLs is used up"},
         };
         for (size_t i = 0; i < ELEMENTSOF(texts); i++)
                 if (strcmp(texts[i].name, budget) == 0)

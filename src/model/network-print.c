@@ -22,6 +22,7 @@ static void budget_text(struct strbuf *b, const struct network_budget *g) {
         size(b, ", url ", g->url, true);
         size(b, ", hosts ", g->hosts, false);
         size(b, ", subdomains ", g->subdomains, false);
+        size(b, ", novel ", g->novel, false);
 }
 
 static void visible(struct strbuf *b, const char *s) {
@@ -106,6 +107,11 @@ void network_text(struct strbuf *b, const struct network *n) {
                 _cleanup_free_ char *text = strbuf_take(&g);
                 strbuf_printf(b, "%-11s%s\n", "budget", text && text[0] ? text + 2 : "");
         }
+        for (size_t i = 0; i < n->given.n; i++) {
+                strbuf_printf(b, "%-11s", "given");
+                visible(b, n->given.items[i]);
+                strbuf_puts(b, "\n");
+        }
 }
 
 static void amount(struct json *j, const char *key, uint64_t v) {
@@ -123,6 +129,7 @@ static void budget_json(struct json *j, const struct network_budget *g) {
         amount(j, "url", g->url);
         amount(j, "hosts", g->hosts);
         amount(j, "subdomains", g->subdomains);
+        amount(j, "novel", g->novel);
         json_end(j, '}');
 }
 
@@ -202,4 +209,5 @@ void network_json(struct json *j, const struct network *n) {
         }
         json_end(j, ']');
         budget_json(j, n->has_run ? &n->run : &none);
+        json_list(j, "given", &n->given);
 }

@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "model/canonical.h"
 #include "model/network.h"
+#include "model/provenance.h"
 
 const char *const network_shape_names[] = {
         "sql-injection", "traversal", "command-injection", "script-injection", NULL};
@@ -55,6 +56,7 @@ void network_clear(struct network *n) {
         free(n->rules);
         free(n->budgets);
         free(n->source);
+        strlist_clear(&n->given);
         *n = (struct network){};
 }
 
@@ -597,6 +599,10 @@ int network_add_rule(struct network *n, struct network_rule *r, unsigned written
                 return error_set(e, E2BIG, "more than %u network rules", NETWORK_RULES_MAX);
         if ((x = r->deny ? check_deny(r, written, e) : check_allow(r, written, e)) < 0)
                 return x;
+        if (written & WROTE_NOVEL && !r->provenance) {
+                error_set(e, EINVAL, "a budget of novel, in a rule that lets every URL pass");
+                return error_fix(e, "add provenance: true, or take novel out");
+        }
         if (!(written & WROTE_BUDGET))
                 r->budget = SIZE_MAX;
         rules = grow(n->rules, n->n_rules, sizeof(*rules));
@@ -616,6 +622,20 @@ size_t network_add_budget(struct network *n, const struct network_budget *b) {
         n->budgets = budgets;
         budgets[n->n_budgets] = *b;
         return n->n_budgets++;
+}
+
+int network_add_given(struct network *n, const char *url, struct error *e) {
+        char buf[REQUEST_HOST_MAX + 1 + REQUEST_TARGET_MAX], text[PROVENANCE_TEXT_MAX + 1], b[BRIEF];
+        struct request r = {};
+        const char *why = NULL;
+
+        if (canonical_url(url, strlen(url), buf, sizeof(buf), &r, &why) < 0)
+                return error_set(e, EINVAL, "the URL \"%s\": %s", brief(b, url), why ?: "it has no canonical form");
+        ssize_t k = provenance_text(&r, text, PROVENANCE_TEXT_MAX);
+        if (k < 0 || n->given.n >= NETWORK_GIVEN_MAX)
+                return error_set(e, E2BIG, k < 0 ? "a URL that is too long" : "more than %u URLs are given", NETWORK_GIVEN_MAX);
+        text[k] = 0;
+        return strlist_add(&n->given, text) < 0 ? out_of_memory(e) : 0;
 }
 
 /* "HOST[:PORT]" into a rule. */

@@ -20,6 +20,7 @@
 #define NETWORK_QUERY_MAX 128u         /* keys of a rule */
 #define NETWORK_QUERY_BYTES 1024u      /* of a key, or of a value's pattern */
 #define NETWORK_RANGES_MAX 64u         /* entries of `addresses` */
+#define NETWORK_GIVEN_MAX 1024u        /* URLs of `given` */
 #define NETWORK_NAME_MAX 64u           /* bytes of the name of a secret or a preset */
 
 enum network_host {
@@ -57,9 +58,10 @@ struct network_budget {
         uint64_t requests;
         uint64_t url;               /* bytes of path and query, of all requests together */
         uint64_t hosts, subdomains; /* distinct names; distinct labels in front of a wildcard's name */
+        uint64_t novel;             /* bits of URLs that nobody gave; of a rule with provenance, not written: none */
 };
 #define NETWORK_NO_BUDGET \
-        ((struct network_budget){UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX})
+        ((struct network_budget){UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX})
 
 struct network_query {
         char *key;
@@ -105,6 +107,7 @@ struct network {
         size_t n_budgets;
         struct network_budget run;   /* of all rules together */
         bool has_run;
+        struct strlist given;        /* URLs that rules with provenance let pass from the start; canonical (model/provenance.h) */
 };
 
 void network_clear(struct network *n);
@@ -130,10 +133,14 @@ enum network_written {
         WROTE_PORT = 1, WROTE_PROTOCOL = 2, WROTE_METHODS = 4, WROTE_PATHS = 8, WROTE_QUERY = 16, WROTE_HEADERS = 32,
         WROTE_BODY = 64, WROTE_SHAPES = 128, WROTE_WEBSOCKET = 256, WROTE_PROVENANCE = 512, WROTE_SECRET = 1024,
         WROTE_BUDGET = 2048, WROTE_ADDRESSES = 4096, WROTE_READ_BUDGET = 8192, /* one of requests or url */
+        WROTE_NOVEL = 16384, /* the budget has novel */
 };
 int network_add_rule(struct network *n, struct network_rule *r, unsigned written, struct error *e) _must_check_;
 /* Keeps a budget; its index, or SIZE_MAX where memory is out. */
 size_t network_add_budget(struct network *n, const struct network_budget *b);
+
+/* A URL of `given` or --given. */
+int network_add_given(struct network *n, const char *url, struct error *e) _must_check_;
 
 /* True when every address of `inner` is within `outer`. */
 bool network_range_within(const struct address_range *inner, const struct address_range *outer);

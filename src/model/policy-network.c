@@ -153,7 +153,7 @@ static int read_amounts(struct reading *g, const struct policy_key *section, con
                 uint64_t *amount;
         } amounts[] = {
                 {"count", &count}, {"bytes", &bytes}, {"up", &b->up}, {"down", &b->down}, {"requests", &b->requests},
-                {"url", &b->url}, {"hosts", &b->hosts}, {"subdomains", &b->subdomains},
+                {"url", &b->url}, {"hosts", &b->hosts}, {"subdomains", &b->subdomains}, {"novel", &b->novel},
         };
 
         if (map->kind != YAML_KIND_MAPPING || !map->first)
@@ -169,6 +169,8 @@ static int read_amounts(struct reading *g, const struct policy_key *section, con
         }
         if (b->requests != UINT64_MAX || b->url != UINT64_MAX)
                 g->written |= WROTE_READ_BUDGET;
+        if (b->novel != UINT64_MAX)
+                g->written |= WROTE_NOVEL;
         g->rule->headers = (uint32_t)count ?: g->rule->headers;
         g->rule->header_bytes = bytes ?: g->rule->header_bytes;
         return 0;
@@ -262,7 +264,7 @@ static int add_rule(struct reading *g, const struct use *use) {
         }
         if (use && use->written & WROTE_BUDGET && !g->rule->deny) {
                 g->rule->budget = use->budget_index;
-                g->written |= WROTE_BUDGET | (use->written & WROTE_READ_BUDGET);
+                g->written |= WROTE_BUDGET | (use->written & (WROTE_READ_BUDGET | WROTE_NOVEL));
         } else if (g->written & WROTE_BUDGET) {
                 if ((g->rule->budget = network_add_budget(n, &g->budget)) == SIZE_MAX)
                         return error_set(g->c->e, ENOMEM, "out of memory");
@@ -451,6 +453,19 @@ int policy_read_network(struct policy_reader *c, const struct policy_key *k, con
                         r = read_rule(c, k, n, NULL);
                 if (r < 0)
                         return r;
+        }
+        return 0;
+}
+
+int policy_read_given(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *list) {
+        if (list->kind != YAML_KIND_SEQUENCE)
+                return policy_read_not_a_list(c, k, list);
+        for (const struct yaml_node *n = list->first; n; n = n->next) {
+                int r = policy_read_scalar(c, k, n);
+                if (r < 0 || (r = policy_read_blank(c, k, n)) < 0)
+                        return r;
+                if (network_add_given(&c->p->network, n->text, c->e) < 0)
+                        return policy_read_place(c, n);
         }
         return 0;
 }

@@ -37,6 +37,8 @@ int policy_add_quiet(struct policy *p, const char *place, struct error *e) {
         return network_add_deny(&p->network, place, true, e);
 }
 
+int policy_add_given(struct policy *p, const char *url, struct error *e) { return network_add_given(&p->network, url, e); }
+
 /* The value is not the file's any more. */
 static int set(struct policy *p, const char *parent, const char *leaf, const char *text, struct error *e) {
         const struct policy_key *k = key(parent, leaf);

@@ -26,3 +26,4 @@ const struct yaml_node *policy_read_find(const struct yaml_node *map, const char
 /* KEY_NETWORK and KEY_PLACES (policy-network.c). */
 int policy_read_network(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *list) _must_check_;
 int policy_read_quiet(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *list) _must_check_;
+int policy_read_given(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *list) _must_check_; /* KEY_URLS */

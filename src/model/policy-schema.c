@@ -28,6 +28,8 @@
 #define HOST_PATTERN "^(\\*\\*|((\\*\\*?\\.)?[A-Za-z0-9_.-]+)|[0-9A-Fa-f:.]+(/[0-9]{1,3})?|\\[[0-9A-Fa-f:.]+\\])$"
 #define PORT_PATTERN "^[1-9][0-9]{0,4}(-[1-9][0-9]{0,4})?$"
 #define PLACE_PATTERN "^(\\*\\*|[A-Za-z0-9_.*-]+|[0-9A-Fa-f:.]+(/[0-9]{1,3})?|\\[[0-9A-Fa-f:.]+\\])(:[1-9][0-9]{0,4}(-[1-9][0-9]{0,4})?)?$"
+/* Coarse: canonical_url has the last word. */
+#define URL_PATTERN "^([Hh][Tt][Tt][Pp][Ss]?|[Ww][Ss][Ss]?)://[^#]+$"
 #define SECRET_PATTERN "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$"
 #define CONTROL_PATTERN "^[a-z0-9-]+$"
 
@@ -199,6 +201,8 @@ static json_t *value(const struct policy_key *k) {
                 return number_or_text("integer", number(k->min, 1), number(k->max, 1), "^[1-9][0-9]*$");
         case KEY_PLACES:
                 return list(text(PLACE_PATTERN, 320));
+        case KEY_URLS:
+                return json_pack("{s:s, s:i, s:o}", "type", "array", "maxItems", (int)NETWORK_GIVEN_MAX, "items", text(URL_PATTERN, REQUEST_TARGET_MAX));
         case KEY_LATER:
                 return json_pack("{s:{}}", "not");
         }

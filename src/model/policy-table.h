@@ -39,6 +39,7 @@ enum key_type {
         KEY_BYTES,    /* uint64_t, a size; of a rule, or within struct policy */
         KEY_NUMBER,   /* likewise, a whole number */
         KEY_PLACES,   /* quiet: a list of hosts, each with or without a port */
+        KEY_URLS,     /* given: a list of URLs */
         KEY_LATER,    /* a key of the design that this version does not enforce: refused */
 };
 

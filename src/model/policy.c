@@ -208,6 +208,8 @@ static int read_value(struct policy_reader *c, const struct policy_key *k, const
                 return policy_read_network(c, k, key->value);
         case KEY_PLACES:
                 return policy_read_quiet(c, k, key->value);
+        case KEY_URLS:
+                return policy_read_given(c, k, key->value);
         case KEY_LATER:
                 error_set(c->e, ENOTSUP, "this version of Belljar does not enforce %s, and so refuses a policy that has it",
                           k->name);

@@ -108,6 +108,8 @@ int policy_add_without(struct policy *p, const char *control, struct error *e) _
 int policy_add_allow(struct policy *p, const char *place, struct error *e) _must_check_;
 int policy_add_deny(struct policy *p, const char *place, struct error *e) _must_check_;
 int policy_add_quiet(struct policy *p, const char *place, struct error *e) _must_check_;
+/* --given */
+int policy_add_given(struct policy *p, const char *url, struct error *e) _must_check_;
 
 /* What options of the command line set, with the checks that the file's keys have; each takes the place of what the
  * file says. */

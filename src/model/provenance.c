@@ -137,12 +137,13 @@ static size_t scheme_of(const char *s, size_t n) {
 
 /* How much of the base stands in front of the reference (RFC 3986 section 5.2.2); -EINVAL: it means nothing that is asked for. */
 static ssize_t kept_of_base(const char *base, size_t n_base, const char *ref, size_t n_ref) {
-        size_t origin = provenance_origin(base, n_base), scheme = scheme_of(ref, n_ref);
-        const char *mark = memchr(base, '?', n_base);
-        size_t path = mark ? (size_t)(mark - base) : n_base;
+        size_t scheme = scheme_of(ref, n_ref);
 
         if (scheme)
                 return n_ref > scheme + 1 && ref[scheme] == '/' && ref[scheme + 1] == '/' ? 0 : -EINVAL;
+        const char *mark = memchr(base, '?', n_base);
+        size_t origin = provenance_origin(base, n_base), path = mark ? (size_t)(mark - base) : n_base;
+
         if (n_ref > 1 && ref[0] == '/' && ref[1] == '/')
                 return (ssize_t)((const char *)memchr(base, ':', origin) - base) + 1;
         if (ref[0] == '/')
@@ -165,13 +166,14 @@ ssize_t provenance_resolve(const char *base, size_t n_base, const char *ref, siz
 
         if (fragment)
                 n_ref = (size_t)(fragment - ref);
-        if (n_ref == 0 || !memchr(base, ':', n_base))
+        if (n_ref == 0 || (n_base > 0 ? !memchr(base, ':', n_base) : !scheme_of(ref, n_ref)))
                 return -EINVAL;
         ssize_t kept = kept_of_base(base, n_base, ref, n_ref);
         if (kept < 0 || (size_t)kept > sizeof(whole))
                 return -EINVAL;
         size_t n = (size_t)kept;
-        memcpy(whole, base, n);
+        if (n > 0)
+                memcpy(whole, base, n);
         for (size_t i = 0; i < n_ref; i++) {
                 unsigned char c = (unsigned char)ref[i];
                 bool raw = stands_raw(c);

@@ -34,8 +34,8 @@ uint64_t provenance_origin_hash(const struct provenance_key *k, const char *text
 /* Bits that a URL of n bytes carries where all before `at` is known: 8 for each byte, and 8 for where it ends. */
 uint64_t provenance_bits(size_t n, size_t at);
 
-/* What a reference in the response to `base` (a text as above) means: the text of a URL. Returns its length; -EINVAL: it means
- * none that could be asked for. */
+/* What a reference in the response to `base` (a text as above) means, or what a URL by itself does where n_base is 0: the text of
+ * a URL. Returns its length; -EINVAL: it means none that could be asked for. */
 ssize_t provenance_resolve(const char *base, size_t n_base, const char *ref, size_t n_ref, char *buf, size_t size) _must_check_;
 
 /* The URLs that a rule names by itself: its paths that are no patterns, of a host that is none; without paths its root. And its

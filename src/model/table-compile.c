@@ -3,7 +3,10 @@
 #include <stdio.h>
 
 #include "model/address.h"
+#include "model/provenance.h"
 #include "model/table-build.h"
+
+#define GIVEN_BY_RULES_MAX 4096u /* URLs that rules name by themselves: of those that come then, none is given */
 
 struct known { /* a class of the group under way */
         uint32_t hash, class;
@@ -456,6 +459,29 @@ static int assemble(struct build *b, void **ret, size_t *ret_size) {
         return 0;
 }
 
+/* What rules with provenance let pass from the start: what is written under `given`, and what the rules name by themselves. */
+static int add_given(struct build *b) {
+        _cleanup_strlist_ struct strlist own = {};
+        const struct strlist *all[] = {&b->n->given, &own};
+        bool asked = false;
+
+        for (size_t i = 0; i < b->n->n_rules; i++)
+                asked |= b->n->rules[i].provenance;
+        for (size_t i = 0; i < b->n->n_rules && asked && own.n < GIVEN_BY_RULES_MAX; i++)
+                if (provenance_of_rule(&b->n->rules[i], &own) < 0)
+                        return build_out_of_memory(b);
+        for (size_t k = 0; k < ELEMENTSOF(all); k++)
+                for (size_t i = 0; i < all[k]->n; i++) {
+                        struct table_string s;
+                        int r = build_intern(b, all[k]->items[i], strlen(all[k]->items[i]), &s);
+                        if (r < 0)
+                                return r;
+                        if (!build_add(b, SECTION_GIVEN, &s, 1))
+                                return -E2BIG;
+                }
+        return 0;
+}
+
 static int compile(struct build *b) {
         const struct network_budget run = b->n->has_run ? b->n->run : NETWORK_NO_BUDGET;
         struct table_string empty;
@@ -470,7 +496,7 @@ static int compile(struct build *b) {
         for (size_t i = 0; i < b->n->n_rules; i++)
                 if ((r = add_rule(b, &b->n->rules[i])) < 0)
                         return r;
-        if ((r = add_keys(b)) < 0 || (r = add_hosts(b)) < 0)
+        if ((r = add_keys(b)) < 0 || (r = add_hosts(b)) < 0 || (r = add_given(b)) < 0)
                 return r;
         if (!build_add(b, SECTION_BUDGETS, &run, 1) ||
             (b->n->n_budgets && !build_add(b, SECTION_BUDGETS, b->n->budgets, b->n->n_budgets)))

@@ -16,7 +16,7 @@
 #include "model/table.h"
 
 #define TABLE_MAGIC "BJtable\1"
-#define TABLE_VERSION 1u
+#define TABLE_VERSION 2u
 #define TABLE_ORDER 0x01020304u
 
 #define TABLE_WORDS_MAX 4096u      /* of one automaton; with four segments a pattern 12 patterns fill a word */
@@ -49,6 +49,7 @@ enum table_section {
         SECTION_PORTS,     /* network_ports */
         SECTION_BUDGETS,   /* network_budget; the first is the run's */
         SECTION_SECRETS,   /* table_string */
+        SECTION_GIVEN,     /* table_string: texts of URLs, and of origins */
         SECTION_N,
 };
 

@@ -22,6 +22,7 @@ const uint32_t table_record_size[SECTION_N] = {
         [SECTION_PORTS] = sizeof(struct network_ports),
         [SECTION_BUDGETS] = sizeof(struct network_budget),
         [SECTION_SECRETS] = sizeof(struct table_string),
+        [SECTION_GIVEN] = sizeof(struct table_string),
 };
 
 static bool in_section(const struct table *t, enum table_section s, struct table_span span) {
@@ -157,7 +158,7 @@ static bool rules_good(const struct table *t) {
         const struct table_rule_record *r = table_at(t, SECTION_RULES);
         const struct table_query_item *q = table_at(t, SECTION_QUERIES);
         const struct address_range *range = table_at(t, SECTION_RANGES);
-        const struct table_string *m = table_at(t, SECTION_METHODS), *s = table_at(t, SECTION_SECRETS);
+        const struct table_string *m = table_at(t, SECTION_METHODS), *s = table_at(t, SECTION_SECRETS), *g = table_at(t, SECTION_GIVEN);
 
         if (table_count(t, SECTION_METHODS) > TABLE_METHODS_MAX || table_count(t, SECTION_BUDGETS) == 0)
                 return false;
@@ -178,6 +179,9 @@ static bool rules_good(const struct table *t) {
                         return false;
         for (uint32_t i = 0; i < table_count(t, SECTION_SECRETS); i++)
                 if (!string_good(t, s[i]))
+                        return false;
+        for (uint32_t i = 0; i < table_count(t, SECTION_GIVEN); i++)
+                if (!string_good(t, g[i]))
                         return false;
         return true;
 }
@@ -246,6 +250,20 @@ bool table_budget(const struct table *t, uint32_t index, struct network_budget *
 const char *table_secret_name(const struct table *t, uint32_t index) {
         const struct table_string *s = table_at(t, SECTION_SECRETS);
         return index < table_count(t, SECTION_SECRETS) ? table_text(t, s[index]) : NULL;
+}
+
+bool table_asks_provenance(const struct table *t) {
+        const struct table_rule_record *r = table_at(t, SECTION_RULES);
+
+        for (uint32_t i = 0; i < table_count(t, SECTION_RULES); i++)
+                if (r[i].flags & RULE_PROVENANCE)
+                        return true;
+        return false;
+}
+
+const char *table_given(const struct table *t, size_t index) {
+        const struct table_string *s = table_at(t, SECTION_GIVEN);
+        return index < table_count(t, SECTION_GIVEN) ? table_text(t, s[index]) : NULL;
 }
 
 bool table_address_rule(const struct table *t, size_t index, struct table_range *ret) {

@@ -64,6 +64,7 @@ enum verdict_reason {
         VERDICT_SHAPE,       /* detail: the bit of enum network_shape that was found */
         VERDICT_ADDRESS,     /* an address that is not public, and that no rule opens */
         VERDICT_BUDGETS,     /* more rules with budgets match than a verdict can name */
+        VERDICT_PROVENANCE,  /* a URL that nobody gave; detail: bits that are new. Only the broker finds it: it depends on the run */
         VERDICT_N,
 };
 
@@ -126,6 +127,10 @@ size_t table_budgets(const struct table *t);
 bool table_budget(const struct table *t, uint32_t index, struct network_budget *ret);
 /* NULL where there is no such secret. */
 const char *table_secret_name(const struct table *t, uint32_t index);
+/* Some rule lets only URLs pass that were given. */
+bool table_asks_provenance(const struct table *t);
+/* The index-th URL that the policy gives, or origin alone, as text (provenance.h); NULL: there are no more. */
+const char *table_given(const struct table *t, size_t index);
 
 struct table_statistics {
         size_t size, rules, hosts, groups, words, states, literals, relays; /* of the largest automaton: words, states */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "model/canonical.h"
+#include "model/provenance.h"
 #include "model/why.h"
 
 /* A buffer that is written to as far as it goes. */
@@ -51,7 +52,7 @@ static void place(struct out *o, const struct request *r) { /* HOST:PORT */
 const char *why_word(enum verdict_reason reason) {
         static const char *const words[VERDICT_N] = {
                 "allowed", "host", "relay", "port", "denied", "unread", "protocol", "path", "method", "websocket",
-                "query-key", "query-value", "headers", "body", "shape", "address", "budgets",
+                "query-key", "query-value", "headers", "body", "shape", "address", "budgets", "provenance",
         };
         return reason < VERDICT_N ? words[reason] : "?";
 }
@@ -237,6 +238,13 @@ const char *why_reason(const struct table *t, const struct request *r, const str
         case VERDICT_BUDGETS:
                 puts_to(&o, "more rules with budgets match than can be charged at once");
                 break;
+        case VERDICT_PROVENANCE:
+                puts_to(&o, "neither the user nor the policy nor an earlier response gave this URL (");
+                number(&o, v->detail);
+                puts_to(&o, " bits of it are new), and ");
+                rule_at(&o, t, v->rule);
+                puts_to(&o, " lets only such pass");
+                break;
         case VERDICT_N:
                 break;
         }
@@ -342,6 +350,26 @@ static void take_out(struct out *o, const struct table *t, const struct verdict 
         puts_to(o, ": no rule that allows outweighs it");
 }
 
+/* The URL as --given takes it, or bits for it. */
+static void given_of(struct out *o, const struct table *t, const struct request *r, const struct verdict *v) {
+        char url[WHY_TEXT];
+        ssize_t n = provenance_text(r, url, sizeof(url));
+
+        if (n > 0 && (size_t)n < WHY_TEXT / 2) {
+                puts_to(o, "--given '");
+                for (ssize_t i = 0; i < n; i++) /* of a shell's own signs a URL has only this one */
+                        if (url[i] == '\'')
+                                puts_to(o, "%27");
+                        else
+                                put(o, url + i, 1);
+                puts_to(o, "', or ");
+        }
+        puts_to(o, "budget: {novel: ");
+        number(o, v->detail);
+        puts_to(o, "} in ");
+        rule_at(o, t, v->rule);
+}
+
 const char *why_fix(const struct table *t, const struct request *r, const struct verdict *v, char dst[WHY_TEXT]) {
         struct out o = begin(dst);
 
@@ -365,6 +393,9 @@ const char *why_fix(const struct table *t, const struct request *r, const struct
                 return dst;
         case VERDICT_BUDGETS:
                 puts_to(&o, "write fewer rules with budgets that match the same requests");
+                return dst;
+        case VERDICT_PROVENANCE:
+                given_of(&o, t, r, v);
                 return dst;
         case VERDICT_ADDRESS:
                 if (!r->is_address) { /* a flag cannot say it */

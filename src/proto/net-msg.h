@@ -30,6 +30,7 @@ enum {
         BROKER_FD_TABLE,
         BROKER_FD_GATE,      /* to the gate */
         BROKER_FD_BUDGETS,   /* what was charged so far: memory that all brokers of the sandbox share */
+        BROKER_FD_GIVEN,     /* the URLs that the run was given so far: likewise (svc/net-given.h) */
         BROKER_FD_N,
         BROKER_FD_TRUST = BROKER_FD_N, /* what the caller's SSL_CERT_FILE, then SSL_CERT_DIR name, where it has these; then the
                                           variable is in the broker's environment, too */

@@ -231,6 +231,8 @@ static int pass_body(struct http_relay *r, bool up, struct http1_body *b, bool *
                 return k;
         }
         *ret_done = k == 1;
+        if (!up && r->owner->content)
+                r->owner->content(r, slice.p, slice.n);
         return r->owner->moved(r, up, came) ? 1 : -ECANCELED;
 }
 
@@ -271,6 +273,8 @@ static int move_body(struct http_relay *r, bool up, struct http1_body *b, enum h
                         return rc;
                 *ret_done = rc == 1;
                 if (slice.n > 0) {
+                        if (!up && r->owner->content)
+                                r->owner->content(r, slice.p, slice.n);
                         size_t n = framing == HTTP_CHUNKED ? http1_chunk_head(head, slice.n) : 0;
                         if (!append(&to->out, head, n) || !append(&to->out, slice.p, slice.n) ||
                             (n > 0 && !append(&to->out, HTTP1_CHUNK_TAIL, 2)))

@@ -40,6 +40,8 @@ struct http_relay_owner {
         /* Before n bytes of a body (or of a tunnel) are read from the client (up) or the upstream. false: not now; the owner
          * calls http_relay_run again. */
         bool (*may_read)(struct http_relay *r, bool up);
+        /* Bytes of a response's body, before they go on; may be NULL. */
+        void (*content)(struct http_relay *r, const char *p, size_t n);
         /* n bytes of a body or tunnel went by. false: reset. */
         bool (*moved)(struct http_relay *r, bool up, size_t n);
         /* The client's message is none that can be read (http_refusal_text(why)), or could not be sent in time (HTTP_OK): calls

@@ -35,17 +35,17 @@ int account_map(int fd, struct account **ret, size_t *ret_n) {
 void account_unmap(struct account *a, size_t n) { munmap(a, n * sizeof(*a)); }
 
 const char *account_name(enum account_of of) {
-        static const char *const names[ACCOUNT_N] = {"up", "down", "requests", "url", "hosts", "subdomains"};
+        static const char *const names[ACCOUNT_N] = {"up", "down", "requests", "url", "hosts", "subdomains", "novel"};
         return of < ACCOUNT_N ? names[of] : "?";
 }
 
 static uint64_t *counter(struct account *a, enum account_of of) {
-        uint64_t *const all[ACCOUNT_N] = {&a->up, &a->down, &a->requests, &a->url, &a->hosts, &a->subdomains};
+        uint64_t *const all[ACCOUNT_N] = {&a->up, &a->down, &a->requests, &a->url, &a->hosts, &a->subdomains, &a->novel};
         return all[of];
 }
 
 static uint64_t limit(const struct network_budget *b, enum account_of of) {
-        const uint64_t all[ACCOUNT_N] = {b->up, b->down, b->requests, b->url, b->hosts, b->subdomains};
+        const uint64_t all[ACCOUNT_N] = {b->up, b->down, b->requests, b->url, b->hosts, b->subdomains, b->novel};
         return all[of];
 }
 

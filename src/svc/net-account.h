@@ -13,7 +13,7 @@
 #define ACCOUNT_NAMES_MAX 1024u
 
 struct account {
-        uint64_t up, down, requests, url, hosts, subdomains; /* as struct network_budget has them */
+        uint64_t up, down, requests, url, hosts, subdomains, novel; /* as struct network_budget has them */
         uint64_t names[2][2 * ACCOUNT_NAMES_MAX];            /* hashes: hosts, subdomains; 0: free */
 };
 
@@ -24,7 +24,7 @@ int account_map(int fd, struct account **ret, size_t *ret_n) _must_check_;
 void account_unmap(struct account *a, size_t n);
 
 /* What a charge is of. */
-enum account_of { ACCOUNT_UP, ACCOUNT_DOWN, ACCOUNT_REQUESTS, ACCOUNT_URL, ACCOUNT_HOSTS, ACCOUNT_SUBDOMAINS, ACCOUNT_N };
+enum account_of { ACCOUNT_UP, ACCOUNT_DOWN, ACCOUNT_REQUESTS, ACCOUNT_URL, ACCOUNT_HOSTS, ACCOUNT_SUBDOMAINS, ACCOUNT_NOVEL, ACCOUNT_N };
 const char *account_name(enum account_of of);
 /* Adds n; false, and nothing was added, where that is more than the budget has. */
 bool account_charge(struct account *a, const struct network_budget *b, enum account_of of, uint64_t n) _must_check_;

@@ -45,7 +45,7 @@ TEST(hostile_texts) {
 }
 
 TEST(budgets_have_words) {
-        static const char *const names[] = {"up", "down", "requests", "url", "hosts", "subdomains"};
+        static const char *const names[] = {"up", "down", "requests", "url", "hosts", "subdomains", "novel"};
         for (size_t i = 0; i < ELEMENTSOF(names); i++)
                 check(strncmp(denial_spent(names[i]), "the budget of ", 14) == 0);
         check_streq(denial_spent("\x1b[2J"), "a budget is used up");

@@ -71,6 +71,9 @@ TEST(references) {
         for (size_t i = 0; i < ELEMENTSOF(rows); i++)
                 check_streq(resolve(base, rows[i].ref), rows[i].url);
         check_streq(resolve("https://a.test", "/x"), "https://a.test/x");
+        check_streq(resolve("", "https://a.test/x"), "https://a.test/x");
+        check_streq(resolve("", "/x"), "-");
+        check_streq(resolve("", "//a.test/x"), "-");
         check_streq(resolve("https://[::1]/a", "b"), "https://[::1]/b");
         char buf[8];
         check(provenance_resolve(base, sizeof(base) - 1, "/x", 2, buf, sizeof(buf)) < 0);

@@ -84,6 +84,16 @@ bool account_begin(const struct verdict *v, const struct request *r, const char 
         return true;
 }
 
+bool account_novel(const struct verdict *v, uint64_t bits, bool *ret_budgeted) {
+        struct network_budget b;
+        struct account *a;
+
+        *ret_budgeted = false;
+        for (size_t i = 1; i <= v->n_budgets; i++)
+                *ret_budgeted |= budget_of(v, i, &a, &b) && b.novel != UINT64_MAX;
+        return *ret_budgeted && charge_all(v, ACCOUNT_NOVEL, bits);
+}
+
 bool account_bytes(const struct verdict *v, bool up, uint64_t n, const char **ret_what) {
         enum account_of of = up ? ACCOUNT_UP : ACCOUNT_DOWN;
 

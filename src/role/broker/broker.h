@@ -7,8 +7,10 @@
 #include <netinet/in.h>
 
 #include "base/error.h"
+#include "model/provenance.h"
 #include "model/request.h"
 #include "model/table.h"
+#include "proto/http1.h"
 #include "proto/net-msg.h"
 #include "svc/loop.h"
 #include "svc/net-control.h"
@@ -148,6 +150,32 @@ int account_init(int fd, const struct table *t) _must_check_;
  * none was charged; *ret_what says which ("requests"). */
 bool account_begin(const struct verdict *v, const struct request *r, const char **ret_what) _must_check_;
 bool account_bytes(const struct verdict *v, bool up, uint64_t n, const char **ret_what) _must_check_;
+/* Bits of a URL that nobody gave; false also where no budget says that there may be any: *ret_budgeted. */
+bool account_novel(const struct verdict *v, uint64_t bits, bool *ret_budgeted) _must_check_;
+
+/* Where URLs come from (given.c): memory that all brokers share, and what each exchange needs to know. */
+struct given_exchange {
+        char url[PROVENANCE_TEXT_MAX]; /* asked for, as text */
+        size_t n_url;
+        struct url_scan *scan;         /* of the response's body, while there is something to be found */
+};
+int given_init(int fd) _must_check_;
+/* Another policy is in force. */
+void given_policy(const struct table *t);
+/* A request that *v allows: whether its URL was given, or is paid for. false: *v says why; *ret_spent is set where a budget is
+ * used up. */
+bool given_ask(struct given_exchange *x, const struct request *r, struct verdict *v, const char **ret_spent) _must_check_;
+/* Whether the request that is at work may go on under another policy's verdict. */
+bool given_still(const struct given_exchange *x, const struct verdict *v) _must_check_;
+/* n bytes of its body, or of its WebSocket, were sent. */
+void given_body(const struct given_exchange *x, size_t n);
+/* Whether responses are looked at: then they must not be encoded. */
+bool given_asked(void);
+void given_response(struct given_exchange *x, const struct http_head *h);
+void given_content(struct given_exchange *x, const char *p, size_t n);
+void given_done(struct given_exchange *x, bool cut);
+/* http_fields_keep, but for what would have the response encoded. */
+bool given_keep(void *arg, const struct http_head *head, const struct http_field *field);
 
 /* The resolver: the host's servers and its hosts file, read before the cage. */
 int resolver_init(struct broker *b) _must_check_;

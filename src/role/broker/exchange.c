@@ -27,6 +27,7 @@ struct exchange {
         char target[3 * REQUEST_TARGET_MAX], authority[REQUEST_HOST_MAX + 9];
         uint64_t up, down;
         char why[WHY_TEXT];
+        struct given_exchange given;
 };
 
 static struct exchange *exchange_of(struct http_relay *r) { return loop_container(r, struct exchange, relay); }
@@ -84,6 +85,16 @@ static void connected(void *owner, enum dial_result result, int fd, const char *
 
 static void get_upstream(struct exchange *x) { dial_start(&x->dial, &x->place, &x->verdict, connected, x); }
 
+/* Nobody gave its URL. */
+static enum http_relay_verdict refuse_novel(struct exchange *x) {
+        char reason[WHY_TEXT], rule[WHY_TEXT], fix[WHY_TEXT];
+
+        report(x, NET_DENIED, NULL);
+        answer(x, 403, why_reason(&broker.table, &x->request, &x->verdict, reason), why_place(&broker.table, x->verdict.rule, rule),
+               why_fix(&broker.table, &x->request, &x->verdict, fix));
+        return HTTP_RELAY_ANSWERED;
+}
+
 static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out *out) {
         struct exchange *x = exchange_of(r);
         const struct canonical_parts parts = {
@@ -116,7 +127,9 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
                 answer(x, 403, why_reason(&broker.table, &x->request, &x->verdict, text), NULL, "");
                 return HTTP_RELAY_ANSWERED;
         }
-        if (!account_begin(&x->verdict, &x->request, &spent)) {
+        if (!given_ask(&x->given, &x->request, &x->verdict, &spent) && !spent)
+                return refuse_novel(x);
+        if (spent || !account_begin(&x->verdict, &x->request, &spent)) {
                 report(x, NET_SPENT, spent);
                 answer(x, 403, denial_spent(spent), NULL, "");
                 return HTTP_RELAY_ANSWERED;
@@ -124,6 +137,12 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
         out->target = (struct http_text){x->target, (size_t)n};
         out->host = (struct http_text){x->authority, (size_t)a};
         out->keep = http_fields_keep;
+        if (given_asked()) { /* it is read on its way */
+                static const struct http1_line plain = {{"accept-encoding", 15}, {"identity", 8}};
+                out->keep = given_keep;
+                out->more = &plain;
+                out->n_more = 1;
+        }
         r->body_max = x->verdict.body_max;
         (void)broker_may_forward(&broker);
         /* The connection that there is was made for an earlier request, whose rules may open another address. */
@@ -140,19 +159,23 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
 }
 
 static enum http_relay_verdict on_response(struct http_relay *r, struct http1_out *out) {
+        given_response(&exchange_of(r)->given, &r->response);
         out->keep = http_fields_keep;
         return HTTP_RELAY_FORWARD;
 }
 
 static bool may_read(struct http_relay *r, bool up) { return broker_may_forward(&broker); }
 
+static void content(struct http_relay *r, const char *p, size_t n) { given_content(&exchange_of(r)->given, p, n); }
+
 static bool moved(struct http_relay *r, bool up, size_t n) {
         struct exchange *x = exchange_of(r);
         const char *spent = NULL;
 
-        if (up)
+        if (up) {
                 x->up += n;
-        else
+                given_body(&x->given, n);
+        } else
                 x->down += n;
         if (account_bytes(&x->verdict, up, n, &spent))
                 return true;
@@ -180,6 +203,7 @@ static void failed(struct http_relay *r, const char *text) {
 static void done(struct http_relay *r, bool cut) {
         struct exchange *x = exchange_of(r);
 
+        given_done(&x->given, cut);
         x->up += x->request.target_bytes + x->request.header_bytes;
         report(x, NET_ENDED, NULL);
 }
@@ -196,6 +220,7 @@ static void ended(struct http_relay *r) {
         struct exchange *x = exchange_of(r);
 
         dial_cancel(&x->dial);
+        given_done(&x->given, true);
         *x->prev = x->next;
         if (x->next)
                 x->next->prev = x->prev;
@@ -204,7 +229,7 @@ static void ended(struct http_relay *r) {
 }
 
 static const struct http_relay_owner owner = {
-        .request = on_request, .response = on_response, .may_read = may_read, .moved = moved, .refused = refused,
+        .request = on_request, .response = on_response, .may_read = may_read, .content = content, .moved = moved, .refused = refused,
         .failed = failed, .idle = idle, .again = again, .done = done, .ended = ended,
 };
 
@@ -253,8 +278,10 @@ void exchanges_decide_again(struct broker *b) {
                         continue; /* its next request is decided on by itself */
                 table_decide(&b->table, &x->request, &v);
                 x->verdict = v;
-                if (v.allowed)
+                if (v.allowed && given_still(&x->given, &v))
                         continue;
+                if (v.allowed)
+                        x->verdict.reason = VERDICT_PROVENANCE;
                 report(x, NET_DENIED, NULL);
                 http_relay_cut(&x->relay);
         }

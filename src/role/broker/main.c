@@ -55,6 +55,7 @@ static void take_order(const struct net_order *o, int *fds, size_t n) {
         } else if (o->type == NET_POLICY && n == 2) {
                 if (net_table_map(fds[0], &b->table) < 0 || account_init(fds[1], &b->table) < 0)
                         exit(1); /* never the old one on */
+                given_policy(&b->table);
                 connections_decide_again(b);
                 exchanges_decide_again(b);
                 net_control_say(&b->control, NET_POLICY_DONE, 0);
@@ -135,10 +136,12 @@ int main(void) {
                 return 2;
         if (net_table_map(BROKER_FD_TABLE, &b->table) < 0)
                 return 4;
-        if (account_init(BROKER_FD_BUDGETS, &b->table) < 0)
+        if (account_init(BROKER_FD_BUDGETS, &b->table) < 0 || given_init(BROKER_FD_GIVEN) < 0)
                 return 4;
+        given_policy(&b->table);
         close(BROKER_FD_TABLE);
         close(BROKER_FD_BUDGETS);
+        close(BROKER_FD_GIVEN);
         if (net_control_init(&b->control, &b->loop, BROKER_FD_CONTROL, take_order) < 0 ||
             loop_add(&b->loop, &b->gate, BROKER_FD_GATE, EPOLLIN, gate_ready) < 0)
                 return 5;

@@ -6,6 +6,7 @@
 void policy_words_clear(struct policy_words *w) {
         strlist_clear(&w->allow);
         strlist_clear(&w->deny);
+        strlist_clear(&w->given);
 }
 
 bool policy_words_take(struct policy_words *w, int id, const char *arg, int *ret_r, struct error *e) {
@@ -15,6 +16,7 @@ bool policy_words_take(struct policy_words *w, int id, const char *arg, int *ret
         case OPT_POLICY: w->file = arg; break;
         case OPT_ALLOW: r = strlist_add(&w->allow, arg); break;
         case OPT_DENY: r = strlist_add(&w->deny, arg); break;
+        case OPT_GIVEN: r = strlist_add(&w->given, arg); break;
         default: return false;
         }
         *ret_r = r < 0 ? error_set(e, ENOMEM, "out of memory") : 0;
@@ -35,6 +37,9 @@ int policy_words_read(const struct policy_words *w, struct policy **ret, struct 
                         return r;
         for (size_t i = 0; i < w->deny.n; i++)
                 if ((r = policy_add_deny(p, w->deny.items[i], e)) < 0)
+                        return r;
+        for (size_t i = 0; i < w->given.n; i++)
+                if ((r = policy_add_given(p, w->given.items[i], e)) < 0)
                         return r;
         *ret = TAKE_PTR(p);
         return 0;

@@ -113,7 +113,7 @@ enum risk_reach prepare_reach(const struct network *n) {
 static int check_kept(const struct network *n, struct error *e) {
         for (size_t i = 0; i < n->n_rules; i++) {
                 const struct network_rule *r = &n->rules[i];
-                const char *key = r->secret ? "secret" : r->provenance ? "provenance" : NULL;
+                const char *key = r->secret ? "secret" : NULL;
                 if (!key)
                         continue;
                 _cleanup_free_ char *host = network_host_text(r);

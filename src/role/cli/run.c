@@ -258,7 +258,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
                            struct run_result *res, struct error *e) {
         struct plan *p = x->plan;
         struct guard g = {.supervisor = -1, .out = {-1, -1}, .plan = p, .table = -1, .budgets = -1, .log = {.events = o->events > 0 ? o->events : -1, .ca = x->ca.cert}};
-        struct supervise sup = {.plan = p, .state = s, .remove = o->rm, .table = -1, .budgets = -1, .ca = x->ca.fd};
+        struct supervise sup = {.plan = p, .state = s, .remove = o->rm, .table = -1, .budgets = -1, .given = -1, .ca = x->ca.fd};
         struct cgroup cg = {.v2 = -EBADF};
         bool have_cgroup = false;
         size_t published = 0;
@@ -277,6 +277,10 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         }
         if (p->network.on && (sup.budgets = account_make(o->policy->network.n_budgets + 1)) < 0) {
                 r = error_errno(e, sup.budgets, "the memory of the budgets cannot be made");
+                goto no_run;
+        }
+        if (p->network.on && (sup.given = prepare_given(o->policy, o->argv, (size_t)o->argc)) < 0) {
+                r = error_errno(e, sup.given, "the memory of given URLs cannot be made");
                 goto no_run;
         }
         if (p->network.on && (r = publish_open(&p->network, sup.published, e)) < 0)
@@ -318,6 +322,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         }
         g.table = sup.table;
         g.budgets = sup.budgets;
+        fd_close(sup.given);
         for (size_t i = 0; i < published; i++)
                 close(sup.published[i]);
         fd_close(TAKE_FD(x->ca.fd));
@@ -348,6 +353,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
 no_run:
         for (size_t i = 0; i < published; i++)
                 close(sup.published[i]);
+        fd_close(sup.given);
         fd_close(sup.table);
         fd_close(sup.budgets);
         if (have_cgroup)

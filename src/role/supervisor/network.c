@@ -232,7 +232,7 @@ static void start_broker(struct supervisor *x, uint32_t identity) {
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, channel) < 0)
                 r = -errno;
         if (r == 0) {
-                const int fds[] = {control, n->table, channel[1], x->s->budgets};
+                const int fds[] = {control, n->table, channel[1], x->s->budgets, x->s->given};
                 if ((r = ask_guard(x, NET_ROLE_BROKER, n->serial, fds, ELEMENTSOF(fds))) == 0)
                         r = fd_send(n->gate.fd, &order, sizeof(order), &channel[0], 1, MSG_DONTWAIT);
         }
