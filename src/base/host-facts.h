@@ -22,14 +22,16 @@ enum probe_step {
         STEP_XATTR,
         STEP_OPEN,
         STEP_CALL,   /* the system call itself */
-        STEP_MODULE, /* the kernel module is not loaded and trying would load it */
+        STEP_MODULE, /* the kernel module is not loaded and trying would load it; ENOENT: there is none to load */
+        STEP_RULES,  /* of nftables */
+        STEP_NFLOG,
         STEP_N
 };
 /* "uid_map" and the like, for people and JSON. */
 static inline const char *probe_step_name(enum probe_step s) {
         static const char *const names[STEP_N] = {
                 "none", "fork", "killed", "clone", "setgroups", "uid_map", "gid_map", "setid", "directories",
-                "mount", "copy-up", "whiteout", "xattr", "open", "call", "module",
+                "mount", "copy-up", "whiteout", "xattr", "open", "call", "module", "rules", "nflog",
         };
         return s < STEP_N ? names[s] : "unknown";
 }
@@ -93,7 +95,7 @@ struct host_facts {
         struct probe_result userns, inner_userns, mount_ns, pid_ns, ipc_ns, uts_ns, net_ns, cgroup_ns;
         struct probe_result proc_mount;  /* procfs in a new pid namespace */
         struct probe_result sysfs_mount; /* sysfs in a new network namespace */
-        struct probe_result nft;         /* an empty nf_tables batch in a new network namespace */
+        struct probe_result nft;         /* a sandbox's routes, rules and sockets in a new network namespace */
 
         /* Overlay in a user namespace, with userxattr, copy-up and whiteout. */
         struct probe_result overlay;       /* on a tmpfs: what the kernel can do */

@@ -118,6 +118,11 @@ static const struct control controls[CONTROL_N] = {
                 .meaning = "run by root: a workspace that root owns belongs to the sandbox's user inside",
                 .loss = "runs by root on a workspace that root owns",
         },
+        [CONTROL_NETWORK_REDIRECT] = {
+                .id = CONTROL_NETWORK_REDIRECT, .name = "network-redirect", .with_network = true, .kernel = "4.19",
+                .meaning = "nftables hands every connection to the gate or refuses it (tproxy, reject, NFLOG)",
+                .loss = "the network policy: runs that have one are refused",
+        },
 };
 
 const struct control *control_get(enum control_id id) {

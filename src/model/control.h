@@ -28,6 +28,7 @@ enum control_id {
         CONTROL_PROC_MOUNT,
         CONTROL_OVERLAY,
         CONTROL_IDMAPPED_MOUNTS,
+        CONTROL_NETWORK_REDIRECT,
         CONTROL_N
 };
 
@@ -44,6 +45,7 @@ struct control {
         const char *loss;       /* one line: what is lost without it (and without its substitute) */
         unsigned required;      /* CONTROL_IN_ bits of the tiers that do not start without it */
         const char *kernel;     /* earliest kernel that has it in the form used, "5.13" */
+        bool with_network;      /* runs that have a network policy do not start without it, in any tier */
         bool later;             /* no version up to this one sets it: the substitute stands in on every host */
         const char *substitute; /* what bounds the same thing where it is missing (docs/threat-model.md); NULL: none */
 };

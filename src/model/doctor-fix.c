@@ -303,6 +303,29 @@ static bool is_os(const struct host_facts *f, const char *a, const char *b, cons
         return streq(f->os_id, a) || streq(f->os_id, b) || streq(f->os_id, c);
 }
 
+/* No command of belljar's loads modules, and in a container or with modules locked nobody's does. */
+int doctor_fix_network(const struct host_facts *f, struct doctor_report *rep) {
+        if ((f->nft.err == EPERM || f->nft.err == EACCES) && f->container != CONTAINER_NONE)
+                return fix_container(f, rep);
+        if (f->gvisor)
+                return add(rep, "network-redirect", "gVisor's own network has no tproxy", "run belljar outside of gVisor");
+        return add(rep, "network-redirect", "the kernel has no nftables with tproxy, reject and NFLOG, or has not loaded them",
+                   "%s"
+                   "printf '%%s\\n' nft_tproxy nft_reject_ipv4 nft_reject_ipv6 nft_limit nft_log nfnetlink_log |\n"
+                   "  sudo tee /etc/modules-load.d/belljar.conf\n"
+                   "sudo modprobe -a nft_tproxy nft_reject_ipv4 nft_reject_ipv6 nft_limit nft_log nfnetlink_log\n"
+                   "%s"
+                   "A kernel of your own needs CONFIG_NF_TABLES, CONFIG_NFT_TPROXY, CONFIG_NFT_REJECT,\n"
+                   "CONFIG_NFT_LIMIT, CONFIG_NFT_LOG, CONFIG_NETFILTER_NETLINK_LOG, and IPv4 and IPv6 in each.",
+                   f->container != CONTAINER_NONE ? "# on the host of the container, whose kernel it is:\n" : "",
+                   is_os(f, "fedora", "rhel", "centos") ? "# modprobe finds none: sudo dnf install kernel-modules-$(uname -r)\n"
+                   : is_os(f, "ubuntu", "ubuntu", "ubuntu")
+                           ? "# modprobe finds none: sudo apt-get install linux-modules-extra-$(uname -r)\n"
+                   : is_os(f, "debian", "debian", "debian") ? "# modprobe finds none: sudo apt-get install linux-image-amd64, and boot it\n"
+                   : is_os(f, "arch", "alpine", "gentoo")   ? "# modprobe finds none: the kernel was upgraded and not booted yet\n"
+                                                            : "");
+}
+
 int doctor_fix_newuidmap(const struct host_facts *f, struct doctor_report *rep) {
         return add(rep, "newuidmap", "newuidmap and newgidmap are missing, or have no right to map ids", "%s",
                    is_os(f, "fedora", "rhel", "centos")

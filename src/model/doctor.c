@@ -211,6 +211,25 @@ static void judge_cgroups(const struct host_facts *f, struct doctor_report *rep)
         }
 }
 
+static void judge_network(const struct host_facts *f, struct doctor_report *rep) {
+        struct doctor_finding *net = finding(rep, CONTROL_NETWORK_REDIRECT), *ns = finding(rep, CONTROL_NET_NAMESPACE);
+
+        if (probe_ok(f->nft))
+                set(net, DOCTOR_YES, "tproxy, reject and NFLOG work in a network namespace");
+        else if (ns->state == DOCTOR_NO) {
+                set(net, DOCTOR_NO, "needs %s", ns->control->name);
+                net->fix = ns->fix;
+        } else if (f->nft.step == STEP_MODULE && f->nft.err == ENODEV)
+                set(net, DOCTOR_YES, "its modules are loaded at the first use; not tried");
+        else {
+                if (f->nft.step == STEP_MODULE)
+                        set(net, DOCTOR_NO, "a module of it is not installed");
+                else
+                        set_failed(net, f->nft);
+                net->fix = kernel_or(f, rep, CONTROL_NETWORK_REDIRECT, doctor_fix_network);
+        }
+}
+
 static void _printf_(3, 4) note(struct doctor_report *rep, const char *name, const char *fmt, ...) {
         va_list ap;
         if (rep->n_notes == DOCTOR_NOTES_MAX)
@@ -238,15 +257,6 @@ static void judge_notes(const struct host_facts *f, struct doctor_report *rep) {
                 if (results[i].tried && results[i].err)
                         note(rep, calls[i].name, "absent (Linux %s has it): %s", calls[i].kernel,
                              strerror(results[i].err));
-        if (probe_ok(f->net_ns)) {
-                if (probe_ok(f->nft))
-                        note(rep, "nftables", "works in a network namespace: egress by policy is possible");
-                else if (f->nft.step == STEP_MODULE)
-                        note(rep, "nftables", "its module is loaded at the first use; not tried");
-                else
-                        note(rep, "nftables", "fails in a network namespace (%s): no egress by policy",
-                             f->nft.tried ? strerror(f->nft.err) : "not tried");
-        }
         if (probe_ok(f->seccomp) && f->seccomp_notify.tried && f->seccomp_notify.err)
                 note(rep, "seccomp-notify", "absent (Linux 5.0 has it): no trace of what is executed");
         if (f->memfd_noexec == 2)
@@ -373,6 +383,7 @@ void doctor_judge(const struct host_facts *f, struct doctor_report *ret) {
         judge_locks(f, ret);
         judge_files(f, ret);
         judge_cgroups(f, ret);
+        judge_network(f, ret);
         judge_process(ret, &ret->tiers[0]);
         judge_container(f, ret, &ret->tiers[1]);
         judge_vm(f, ret, &ret->tiers[2]);

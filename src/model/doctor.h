@@ -87,6 +87,7 @@ int doctor_fix_seccomp(const struct host_facts *f, struct doctor_report *rep);
 int doctor_fix_cgroup(const struct host_facts *f, struct doctor_report *rep);
 int doctor_fix_landlock(const struct host_facts *f, struct doctor_report *rep);
 int doctor_fix_overlay(const struct host_facts *f, struct doctor_report *rep);
+int doctor_fix_network(const struct host_facts *f, struct doctor_report *rep);
 int doctor_fix_idmap(const struct host_facts *f, struct doctor_report *rep);
 int doctor_fix_subids(const struct host_facts *f, struct doctor_report *rep);
 int doctor_fix_newuidmap(const struct host_facts *f, struct doctor_report *rep);

@@ -3,12 +3,8 @@
  *
  * An ordinary user maps its own id. Root maps another one, as belljar does: host uid 0 is never mapped. The maps of
  * root are written by the parent, which also tries an id-mapped mount with the namespace then. */
-#include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/netfilter/nf_tables.h>
-#include <linux/netfilter/nfnetlink.h>
-#include <linux/netlink.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,6 +20,7 @@
 #include <sys/xattr.h>
 
 #include "base/fd.h"
+#include "sys/netns.h"
 #include "sys/probe.h"
 
 #define PROBE_SECONDS 10
@@ -40,7 +37,7 @@ struct job {
         struct shared *sh;
         int dirfd;          /* directories on the state file system; negative: none */
         bool overlay;       /* the kernel has overlay without loading it */
-        bool nft;           /* likewise nf_tables */
+        struct probe_result nft; /* likewise what the network's rules need: an error where not */
         bool parent_maps;   /* wait for the parent to write the maps */
         int sock;           /* the child's end: says "unshared", is told "mapped" */
         uid_t uid;
@@ -104,57 +101,23 @@ static void proc_child(struct job *j) {
                 mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0 ? errno : 0, STEP_MOUNT);
 }
 
-/* An empty transaction with one table, in a network namespace that ends with this process. */
+/* What a sandbox with a network policy has, in a network namespace that ends with this process: routes, rules (tproxy, reject,
+ * limit, log) and sockets. */
 static void nft_child(struct job *j) {
-        struct {
-                struct nlmsghdr n;
-                struct nfgenmsg g;
-        } begin, end;
-        struct {
-                struct nlmsghdr n;
-                struct nfgenmsg g;
-                struct nlattr a;
-                char name[8];
-        } table;
-        char batch[128], answer[512];
-        size_t len = 0;
+        static const struct net_ports ports[] = {{443, 443}};
+        static const struct nft_config config = {.own = {198, 18, 0, 1}, .pool = {198, 18, 0, 0}, .pool_prefix = 16, .ports = ports, .n_ports = 1,
+                                                 .gate_port = 1, .log_group = 1};
+        static char buf[65536] __attribute__((aligned(8)));
+        int fds[NETNS_N], fd = nft_open_log(config.log_group);
+        const char *what;
 
-        memset(&begin, 0, sizeof(begin));
-        memset(&table, 0, sizeof(table));
-        begin.n = (struct nlmsghdr){
-                .nlmsg_len = sizeof(begin), .nlmsg_type = NFNL_MSG_BATCH_BEGIN, .nlmsg_flags = NLM_F_REQUEST};
-        begin.g.res_id = htons(NFNL_SUBSYS_NFTABLES);
-        end = begin;
-        end.n.nlmsg_type = NFNL_MSG_BATCH_END;
-        table.n = (struct nlmsghdr){.nlmsg_len = sizeof(table),
-                                    .nlmsg_type = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWTABLE,
-                                    .nlmsg_flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_ACK};
-        table.g.nfgen_family = 2; /* NFPROTO_IPV4 */
-        table.a = (struct nlattr){.nla_len = sizeof(table.a) + sizeof(table.name), .nla_type = NFTA_TABLE_NAME};
-        memcpy(table.name, "belljar", 8);
-        memcpy(batch + len, &begin, sizeof(begin));
-        len += sizeof(begin);
-        memcpy(batch + len, &table, sizeof(table));
-        len += sizeof(table);
-        memcpy(batch + len, &end, sizeof(end));
-        len += sizeof(end);
-
-        _cleanup_fd_ int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_NETFILTER);
         if (fd < 0) {
-                j->sh->nft = result(errno, STEP_OPEN);
+                j->sh->nft = result(-fd, STEP_NFLOG);
                 return;
         }
-        struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
-        if (sendto(fd, batch, len, 0, (struct sockaddr *)&kernel, sizeof(kernel)) < 0) {
-                j->sh->nft = result(errno, STEP_CALL);
-                return;
-        }
-        /* The kernel has answered by now: netlink runs in the sender's call. */
-        ssize_t k = recv(fd, answer, sizeof(answer), 0);
-        struct nlmsgerr err = {.error = -EIO};
-        if (k >= (ssize_t)(sizeof(struct nlmsghdr) + sizeof(err)))
-                memcpy(&err, answer + sizeof(struct nlmsghdr), sizeof(err));
-        j->sh->nft = result(k < 0 ? errno : -err.error, STEP_CALL);
+        close(fd); /* a group has one reader */
+        int r = nft_size(&config) <= sizeof(buf) ? netns_prepare(&config, buf, sizeof(buf), fds, &what) : -ENOBUFS;
+        j->sh->nft = result(r < 0 ? -r : 0, STEP_RULES);
 }
 
 /* With l, u, w and m in the working directory, and l/f and l/g in l: the whole of what cow needs. */
@@ -250,10 +213,10 @@ static void run_probes(struct job *j) {
         sh->uts_ns = unshare_one(CLONE_NEWUTS);
         sh->net_ns = unshare_one(CLONE_NEWNET);
         sh->cgroup_ns = unshare_one(CLONE_NEWCGROUP);
-        if (!sh->net_ns.err && j->nft && !in_child(nft_child, j))
+        if (!sh->net_ns.err && j->nft.err)
+                sh->nft = j->nft;
+        else if (!sh->net_ns.err && !in_child(nft_child, j))
                 sh->nft = result(ECHILD, STEP_KILLED);
-        if (!sh->net_ns.err && !j->nft)
-                sh->nft = result(ENODEV, STEP_MODULE);
         if (!sh->mount_ns.err) {
                 if (!sh->net_ns.err)
                         sh->sysfs_mount = result(
@@ -420,6 +383,21 @@ static bool has_overlay(const struct host_facts *f) {
         return !probe_would_load("overlay", f->release);
 }
 
+/* What the rules of a network use. A family's own of tproxy and reject come with them. */
+static struct probe_result network_modules(const struct host_facts *f) {
+        static const char *const names[] = {"nf_tables", "nft_tproxy", "nft_reject_ipv4", "nft_reject_ipv6", "nft_limit", "nft_log", "nfnetlink_log"};
+        struct probe_result r = {};
+
+        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+                if (!probe_would_load(names[i], f->release))
+                        continue;
+                r = result(probe_can_load(names[i], f->release) ? ENODEV : ENOENT, STEP_MODULE);
+                if (r.err == ENOENT)
+                        break;
+        }
+        return r;
+}
+
 static void collect(struct host_facts *f, const struct shared *sh) {
         f->userns = sh->userns;
         f->inner_userns = sh->inner_userns;
@@ -452,7 +430,7 @@ int probe_namespaces(struct host_facts *f) {
 
         struct job j = {
                 .sh = sh, .dirfd = -EBADF, .sock = there, .uid = geteuid(), .gid = getegid(),
-                .overlay = has_overlay(f), .nft = !probe_would_load("nf_tables", f->release),
+                .overlay = has_overlay(f), .nft = network_modules(f),
         };
         if (j.uid == 0) {
                 j.parent_maps = true;

@@ -75,6 +75,15 @@ bool probe_would_load(const char *module, const char *release) {
         return file_read(AT_FDCWD, path, MODULES_LIST_MAX, &builtin, NULL) < 0 || !strstr(builtin, word);
 }
 
+bool probe_can_load(const char *module, const char *release) {
+        _cleanup_free_ char *list = NULL;
+        char path[256], word[64];
+
+        snprintf(path, sizeof(path), "/lib/modules/%s/modules.dep", release);
+        snprintf(word, sizeof(word), "/%s.ko", module);
+        return file_read(AT_FDCWD, path, MODULES_LIST_MAX, &list, NULL) < 0 || strstr(list, word);
+}
+
 /* A filter that allows everything, in a child that ends: the surest answer, where an outer filter may refuse. */
 static struct probe_result probe_seccomp(void) {
         struct sock_filter_shape {

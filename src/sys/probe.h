@@ -31,3 +31,5 @@ uint64_t probe_subid_sum(const char *text, const char *user, uint32_t uid);
 void probe_parse_release(const char *release, int *major, int *minor);
 /* True when using the feature would make the kernel load that module: it is neither loaded nor built in. */
 bool probe_would_load(const char *module, const char *release);
+/* False where the list of the kernel's modules can be read and has none of that name. */
+bool probe_can_load(const char *module, const char *release);

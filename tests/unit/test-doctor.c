@@ -156,7 +156,7 @@ TEST(control_table) {
                 "uts-namespace",   "net-namespace",        "cgroup-namespace", "landlock",      "seccomp",
                 "no-new-privs",    "capabilities",         "cgroup-memory",    "cgroup-pids",   "cgroup-cpu",
                 "cgroup-kill",     "cgroup-freeze",        "disk-quota",       "proc-mount",    "overlay",
-                "idmapped-mounts",
+                "idmapped-mounts", "network-redirect",
         };
         check(ELEMENTSOF(names) == CONTROL_N);
         for (size_t i = 0; i < CONTROL_N; i++) {
@@ -510,7 +510,56 @@ TEST(notes_and_all_wrong) {
         f.nft = FAILED(EPROTONOSUPPORT, STEP_OPEN);
         f.seccomp_notify = FAILED(EOPNOTSUPP, STEP_CALL);
         judge(&f);
-        check(rep.ok && rep.n_notes >= 10);
+        check(rep.ok && rep.n_notes >= 9);
+}
+
+/* A host whose kernel cannot do what the network's rules need: everything else runs, and the fix is the distribution's own. */
+TEST(network) {
+        static const struct {
+                struct probe_result nft;
+                const char *os, *detail, *text;
+        } lacking[] = {
+                {{true, ENOENT, STEP_RULES}, "debian", "rules: No such file or directory", "linux-image-amd64"},
+                {{true, EPROTONOSUPPORT, STEP_NFLOG}, "fedora", "nflog: Protocol not supported", "kernel-modules-$(uname -r)"},
+                {{true, ENOENT, STEP_MODULE}, "ubuntu", "a module of it is not installed", "linux-modules-extra-$(uname -r)"},
+                {{true, ECHILD, STEP_KILLED}, "nixos", "the process that tried it was killed", "CONFIG_NFT_TPROXY"},
+                {{false, 0, STEP_NONE}, "arch", "not tried", "modprobe -a nft_tproxy"},
+        };
+        struct host_facts f = good();
+
+        judge(&f);
+        check(state(CONTROL_NETWORK_REDIRECT) == DOCTOR_YES && !has_fix("network-redirect"));
+        for (size_t i = 0; i < ELEMENTSOF(lacking); i++) {
+                f = good();
+                f.nft = lacking[i].nft;
+                strcpy(f.os_id, lacking[i].os);
+                judge(&f);
+                check(rep.ok && rep.tiers[0].state == DOCTOR_TIER_SUBSTITUTES);
+                check(state(CONTROL_NETWORK_REDIRECT) == DOCTOR_NO && rep.findings[CONTROL_NETWORK_REDIRECT].severity == DOCTOR_LACKS);
+                check_streq(rep.findings[CONTROL_NETWORK_REDIRECT].detail, lacking[i].detail);
+                check_streq(fix_of(CONTROL_NETWORK_REDIRECT), "network-redirect");
+                check(strstr(fix_text("network-redirect"), lacking[i].text) && strstr(fix_text("network-redirect"), "/etc/modules-load.d/belljar.conf"));
+        }
+        f = good();
+        f.nft = FAILED(ENODEV, STEP_MODULE); /* there to be loaded: trying would do that */
+        judge(&f);
+        check(state(CONTROL_NETWORK_REDIRECT) == DOCTOR_YES && strstr(rep.findings[CONTROL_NETWORK_REDIRECT].detail, "not tried"));
+        f.nft = FAILED(EPERM, STEP_CALL);
+        f.container = CONTAINER_DOCKER;
+        judge(&f);
+        check_streq(fix_of(CONTROL_NETWORK_REDIRECT), "container");
+        f = good();
+        f.major = 4, f.minor = 14;
+        f.nft = FAILED(ENOENT, STEP_RULES);
+        judge(&f);
+        check_streq(fix_of(CONTROL_NETWORK_REDIRECT), "kernel");
+        f = good();
+        f.net_ns = FAILED(EPERM, STEP_CLONE);
+        f.nft = untried;
+        judge(&f);
+        check(!rep.ok && strstr(rep.findings[CONTROL_NETWORK_REDIRECT].detail, "needs net-namespace"));
+        /* Nobody may leave it out: no tier needs it, and a network does. */
+        check(control_get(CONTROL_NETWORK_REDIRECT)->with_network && !control_required(control_get(CONTROL_NETWORK_REDIRECT), TIER_PROCESS));
 }
 
 /* Names of the host must not steer a terminal, and long ones must not widen the table. */

@@ -184,6 +184,9 @@ static size_t judge(const struct facts *f, struct finding out[CONTROL_N]) {
         }
         const char *cg = text(f->plan, "cgroup");
         ADD(CONTROL_CGROUP_KILL, cg[0], "%s", cg[0] ? cg : "by the end of PID 1");
+        /* Made before the command: without it the run would not have begun. A run without a policy has nothing to hand over. */
+        if (json_array_size(json_object_get(f->plan, "network")) > 0)
+                ADD(CONTROL_NETWORK_REDIRECT, f->no_new_privs == 1, "%s", f->no_new_privs == 1 ? "made before the command started" : "not known");
 #undef ADD
         return n;
 }

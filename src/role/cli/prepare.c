@@ -86,6 +86,10 @@ static int check_without(const struct policy *p, enum tier tier, struct error *e
                         error_set(e, EINVAL, "there is no control %s", p->without.items[i]);
                         return error_fix(e, "belljar doctor lists them");
                 }
+                if (c->with_network) { /* without a network nothing is left out, and with one it is what holds it */
+                        error_set(e, EINVAL, "a run cannot have a network policy without %s", c->name);
+                        return error_fix(e, "leave the network's rules out instead, or let belljar doctor say how this host can give it");
+                }
                 if (control_required(c, tier)) {
                         error_set(e, EINVAL, "the %s tier cannot do without %s", tier_name(tier), c->name);
                         return error_fix(e, "what needs its absence needs another tier");

@@ -84,7 +84,8 @@ static void make_network(const struct launcher *x) {
         if (!buf)
                 launcher_fail(x->l, ENOMEM, "out of memory");
         if ((r = netns_prepare(&config, buf, nft_size(&config), fds, &what)) < 0)
-                launcher_fail(x->l, r, "%s of the sandbox cannot be made\nbelljar doctor shows what this host can give", what);
+                launcher_fail(x->l, r, "network-redirect: %s cannot be made\nbelljar doctor says what this kernel lacks for it; where they are modules: "
+                                       "sudo modprobe -a nft_tproxy nft_reject_ipv4 nft_reject_ipv6 nft_log nft_limit nfnetlink_log", what);
         if ((r = fd_send(x->l->control, &m, sizeof(m), fds, NETNS_N, 0)) < 0)
                 launcher_fail(x->l, r, "the gate's sockets cannot be handed over");
         for (size_t i = 0; i < NETNS_N; i++)
