@@ -37,6 +37,11 @@ void netlink_end(struct netlink *nl) {
                 ((struct nlmsghdr *)(nl->buf + nl->msg))->nlmsg_len = (uint32_t)(nl->n - nl->msg);
 }
 
+void netlink_want_answer(struct netlink *nl) {
+        if (!nl->overflow)
+                ((struct nlmsghdr *)(nl->buf + nl->msg))->nlmsg_flags |= NLM_F_ACK;
+}
+
 void netlink_put(struct netlink *nl, uint16_t type, const void *data, size_t n) {
         struct nlattr *a = (struct nlattr *)room(nl, NLA_HDRLEN + n);
         if (!a)

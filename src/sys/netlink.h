@@ -23,6 +23,8 @@ static inline void netlink_init(struct netlink *nl, void *buf, size_t size) {
 /* Begins a message; header is what follows struct nlmsghdr. netlink_end closes it. */
 void netlink_begin(struct netlink *nl, uint16_t type, uint16_t flags, const void *header, size_t n);
 void netlink_end(struct netlink *nl);
+/* The message that was built last is to be answered (NLM_F_ACK). */
+void netlink_want_answer(struct netlink *nl);
 void netlink_put(struct netlink *nl, uint16_t type, const void *data, size_t n);
 void netlink_put_str(struct netlink *nl, uint16_t type, const char *s);
 void netlink_put_u32(struct netlink *nl, uint16_t type, uint32_t v);   /* as the host has it */

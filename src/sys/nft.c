@@ -1,5 +1,6 @@
 /* The batch of rules, see nft.h. */
 #include <arpa/inet.h>
+#include <limits.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
@@ -7,7 +8,10 @@
 #include <linux/netlink.h>
 #include <netinet/in.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -18,6 +22,10 @@
 #define CHAIN "prerouting"
 #define PRIORITY (-150) /* where iptables has "mangle": before anything else would look at the packet */
 #define RULE_BYTES 768u /* more than any rule here takes */
+#define ELEMENTS_MAX 512u /* of a message: an attribute that holds others has at most 64 KiB */
+/* How nft(8) shows the elements of a set. */
+#define SHOWN_AS_IPV4 7u
+#define SHOWN_AS_IPV6 8u
 #define REPORTS_PER_SECOND 100u
 #define REPORT_BYTES 64u /* of each packet: its headers */
 
@@ -27,11 +35,13 @@ struct table {
         uint8_t family;
         unsigned daddr_offset, address_len; /* in the network header */
         size_t rule, list;
+        unsigned sets; /* that it has so far */
 };
 
+/* Without NLM_F_ACK: errors are answered nevertheless, and an answer for each of many rules would not fit into the socket. */
 static void begin(struct netlink *nl, uint8_t family, int type, int flags) {
         const struct nfgenmsg g = {.nfgen_family = family, .version = NFNETLINK_V0};
-        netlink_begin(nl, (uint16_t)(NFNL_SUBSYS_NFTABLES << 8 | type), (uint16_t)(flags | NLM_F_ACK), &g, sizeof(g));
+        netlink_begin(nl, (uint16_t)(NFNL_SUBSYS_NFTABLES << 8 | type), (uint16_t)flags, &g, sizeof(g));
 }
 
 static void batch_mark(struct netlink *nl, int type) {
@@ -227,6 +237,148 @@ static void allow(struct table *t, const uint8_t *address, unsigned prefix, uint
         rule_end(t);
 }
 
+/* ---- many addresses at the same ports: a set of them, so that a packet is not held against each ---- */
+
+static bool is_v4(const struct net_target *t) { return t->prefix >= 96 && net_is_mapped(t->address); }
+
+/* First and last address, as the family has them. */
+static void range_of(const struct net_target *target, const struct table *t, uint8_t low[16], uint8_t high[16]) {
+        unsigned skip = 16 - t->address_len;
+
+        for (unsigned i = 0; i < t->address_len; i++) {
+                unsigned left = target->prefix > (skip + i) * 8 ? target->prefix - (skip + i) * 8 : 0;
+                uint8_t bits = left >= 8 ? 0xff : (uint8_t)(0xff00u >> left);
+                low[i] = target->address[skip + i] & bits;
+                high[i] = (uint8_t)(low[i] | (uint8_t)~bits);
+        }
+}
+
+/* IPv4 first, then by ports, then by address: those that share a set stand together, those within a larger range behind it. */
+static int order(const void *a, const void *b) {
+        const struct net_target *x = (const struct net_target *)a, *y = (const struct net_target *)b;
+        int r;
+
+        if (is_v4(x) != is_v4(y))
+                return is_v4(x) ? -1 : 1;
+        if (x->ports.from != y->ports.from)
+                return x->ports.from < y->ports.from ? -1 : 1;
+        if (x->ports.to != y->ports.to)
+                return x->ports.to < y->ports.to ? -1 : 1;
+        r = memcmp(x->address, y->address, sizeof(x->address));
+        return r ? r : x->prefix < y->prefix ? -1 : x->prefix > y->prefix;
+}
+
+/* The address behind this one; false when it was the last. */
+static bool next_address(const uint8_t *a, size_t n, uint8_t ret[16]) {
+        memcpy(ret, a, n);
+        while (n > 0)
+                if (++ret[--n] != 0)
+                        return true;
+        return false;
+}
+
+struct elements {
+        struct table *t;
+        const char *set;
+        size_t list;
+        unsigned n;
+};
+
+static void elements_end(struct elements *l) {
+        if (l->n == 0)
+                return;
+        netlink_nest_end(l->t->nl, l->list);
+        netlink_end(l->t->nl);
+        l->n = 0;
+}
+
+static void element(struct elements *l, const uint8_t *address, bool end) {
+        struct netlink *nl = l->t->nl;
+
+        if (l->n == ELEMENTS_MAX)
+                elements_end(l);
+        if (l->n++ == 0) {
+                begin(nl, l->t->family, NFT_MSG_NEWSETELEM, NLM_F_CREATE);
+                netlink_put_str(nl, NFTA_SET_ELEM_LIST_TABLE, TABLE);
+                netlink_put_str(nl, NFTA_SET_ELEM_LIST_SET, l->set);
+                l->list = netlink_nest(nl, NFTA_SET_ELEM_LIST_ELEMENTS);
+        }
+        size_t at = netlink_nest(nl, NFTA_LIST_ELEM);
+        value(l->t, NFTA_SET_ELEM_KEY, address, l->t->address_len);
+        if (end)
+                netlink_put_be32(nl, NFTA_SET_ELEM_FLAGS, NFT_SET_ELEM_INTERVAL_END);
+        netlink_nest_end(nl, at);
+}
+
+static void interval(struct elements *l, const uint8_t *low, const uint8_t *high) {
+        uint8_t behind[16];
+
+        element(l, low, false);
+        if (next_address(high, l->t->address_len, behind))
+                element(l, behind, true);
+}
+
+/* Intervals of a set must not touch: those that do become one. */
+static void put_elements(struct table *t, const char *set, const struct net_target *targets, size_t n) {
+        struct elements l = {.t = t, .set = set};
+        uint8_t low[16], high[16], next_low[16], next_high[16], behind[16];
+
+        range_of(&targets[0], t, low, high);
+        for (size_t i = 1; i < n; i++) {
+                range_of(&targets[i], t, next_low, next_high);
+                if (!next_address(high, t->address_len, behind) || memcmp(next_low, behind, t->address_len) <= 0) {
+                        if (memcmp(next_high, high, t->address_len) > 0)
+                                memcpy(high, next_high, t->address_len);
+                        continue;
+                }
+                interval(&l, low, high);
+                memcpy(low, next_low, sizeof(low));
+                memcpy(high, next_high, sizeof(high));
+        }
+        interval(&l, low, high);
+        elements_end(&l);
+}
+
+static void allow_set(struct table *t, const struct net_target *targets, size_t n, uint16_t gate_port) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "at%u", ++t->sets);
+        begin(t->nl, t->family, NFT_MSG_NEWSET, NLM_F_CREATE);
+        netlink_put_str(t->nl, NFTA_SET_TABLE, TABLE);
+        netlink_put_str(t->nl, NFTA_SET_NAME, name);
+        netlink_put_be32(t->nl, NFTA_SET_FLAGS, NFT_SET_CONSTANT | NFT_SET_INTERVAL);
+        netlink_put_be32(t->nl, NFTA_SET_KEY_TYPE, t->address_len == 4 ? SHOWN_AS_IPV4 : SHOWN_AS_IPV6);
+        netlink_put_be32(t->nl, NFTA_SET_KEY_LEN, t->address_len);
+        netlink_put_be32(t->nl, NFTA_SET_ID, t->sets);
+        netlink_end(t->nl);
+        put_elements(t, name, targets, n);
+        rule_begin(t);
+        match_protocol(t, IPPROTO_TCP);
+        match_port(t, targets[0].ports.from, targets[0].ports.to);
+        load(t, NFT_PAYLOAD_NETWORK_HEADER, t->daddr_offset, t->address_len);
+        struct expression e = expression_begin(t, "lookup");
+        netlink_put_str(t->nl, NFTA_LOOKUP_SET, name);
+        netlink_put_be32(t->nl, NFTA_LOOKUP_SREG, NFT_REG_1);
+        expression_end(t, e);
+        hand_over(t, gate_port);
+        rule_end(t);
+}
+
+/* In their order. */
+static void allow_targets(struct table *t, const struct net_target *targets, size_t n, uint16_t gate_port) {
+        unsigned skip = 16 - t->address_len;
+
+        for (size_t i = 0, k; i < n; i = k) {
+                const struct net_target *first = &targets[i];
+                for (k = i + 1; k < n && memcmp(&targets[k].ports, &first->ports, sizeof(first->ports)) == 0;)
+                        k++;
+                if (k > i + 1)
+                        allow_set(t, first, k - i, gate_port);
+                else
+                        allow(t, first->address + skip, first->prefix - skip * 8, first->ports.from, first->ports.to, gate_port);
+        }
+}
+
 static void refuse_rest(struct table *t, uint16_t group) {
         for (int what = 0; what < 2; what++) { /* first the report, which a limit may leave out, then the refusal */
                 for (int tcp = 0; tcp < 2; tcp++) {
@@ -266,21 +418,41 @@ static void table_begin(struct table *t, struct netlink *nl, uint8_t family, boo
         netlink_end(nl);
 }
 
-static bool is_v4(const struct net_target *t) { return t->prefix >= 96 && net_is_mapped(t->address); }
+static size_t batch_size(const struct nft_config *c) { return RULE_BYTES * (32 + c->n_ports + 2 * c->n_targets); }
 
-size_t nft_size(const struct nft_config *c) { return RULE_BYTES * (32 + c->n_ports + 2 * c->n_targets); }
+size_t nft_size(const struct nft_config *c) { return batch_size(c) + c->n_targets * sizeof(*c->targets); }
+
+/* The whole batch is one packet of netlink's. What does not fit even so fails with EMSGSIZE. */
+static int send_batch(struct netlink *nl, int fd) {
+        const int room = (int)MIN(nl->n + 4096, (size_t)INT_MAX), on = 1;
+        uint32_t seq;
+
+        (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+        /* Errors that follow the first one may get lost, but not hide it. */
+        (void)setsockopt(fd, SOL_NETLINK, NETLINK_NO_ENOBUFS, &on, sizeof(on));
+        return netlink_send(nl, fd, &seq);
+}
 
 int nft_install(const struct nft_config *c, void *buf, size_t size, const char **ret_what) {
         static const uint8_t loopback4[4] = {127}, loopback6[16] = {[15] = 1};
+        struct net_target *targets = (struct net_target *)((char *)buf + batch_size(c));
         struct netlink nl;
         struct table t;
-        uint32_t seq = 0;
+        size_t n_v4 = 0;
 
         *ret_what = "a netfilter socket";
         _cleanup_fd_ int fd = netlink_open(NETLINK_NETFILTER);
         if (fd < 0)
                 return fd;
-        netlink_init(&nl, buf, size);
+        if (size < nft_size(c))
+                return -ENOSPC;
+        if (c->n_targets > 0) {
+                memcpy(targets, c->targets, c->n_targets * sizeof(*targets));
+                qsort(targets, c->n_targets, sizeof(*targets), order);
+        }
+        while (n_v4 < c->n_targets && is_v4(&targets[n_v4]))
+                n_v4++;
+        netlink_init(&nl, buf, batch_size(c));
         batch_mark(&nl, NFNL_MSG_BATCH_BEGIN);
         table_begin(&t, &nl, NFPROTO_IPV4, c->replace);
         leave_alone(&t, loopback4, 8, c->gate_port);
@@ -289,23 +461,18 @@ int nft_install(const struct nft_config *c, void *buf, size_t size, const char *
         leave_dns(&t, IPPROTO_TCP);
         for (size_t i = 0; i < c->n_ports; i++)
                 allow(&t, c->pool, c->pool_prefix, c->ports[i].from, c->ports[i].to, c->gate_port);
-        for (size_t i = 0; i < c->n_targets; i++)
-                if (is_v4(&c->targets[i]))
-                        allow(&t, c->targets[i].address + 12, c->targets[i].prefix - 96, c->targets[i].ports.from,
-                              c->targets[i].ports.to, c->gate_port);
+        allow_targets(&t, targets, n_v4, c->gate_port);
         refuse_rest(&t, c->log_group);
         table_begin(&t, &nl, NFPROTO_IPV6, c->replace);
         leave_alone(&t, loopback6, 128, c->gate_port);
         leave_dns(&t, IPPROTO_UDP);
         leave_dns(&t, IPPROTO_TCP);
-        for (size_t i = 0; i < c->n_targets; i++)
-                if (!is_v4(&c->targets[i]))
-                        allow(&t, c->targets[i].address, c->targets[i].prefix, c->targets[i].ports.from, c->targets[i].ports.to,
-                              c->gate_port);
+        allow_targets(&t, targets + n_v4, c->n_targets - n_v4, c->gate_port);
         refuse_rest(&t, c->log_group);
+        netlink_want_answer(&nl);
         batch_mark(&nl, NFNL_MSG_BATCH_END);
         *ret_what = "the rules of the network";
-        return netlink_send(&nl, fd, &seq);
+        return send_batch(&nl, fd);
 }
 
 int nft_open_log(uint16_t group) {
