@@ -18,7 +18,7 @@
 /* How long a broker forwards without asking again; a supervisor that hangs closes the network within this time. */
 #define LEASE_MS 2000u
 /* How long a gate or a broker may take to put another policy in force, before it is ended. */
-#define UPDATE_MS 2000u
+#define UPDATE_MS 5000u
 /* How long the end of a run waits for a gate's last reports. */
 #define FLUSH_MS 50u
 /* Brokers that a run starts, however often its gate asks. */
