@@ -2,7 +2,8 @@
 """Presets and the list of relays as C, so that no program depends on finding files that fit its version.
 
   embed.py relays FILE            the names, as table_relays[] (model/table-layout.h)
-  embed.py presets FILE...        NAME.yaml as text, as network_presets[] (model/network-preset.h)
+  embed.py presets FILE...        NAME.yaml as text, as network_presets[] (model/network-preset.h); and as network_recipes[], known
+                                  as FOLDER/NAME, those in a folder beside this file
 """
 import os, re, sys
 
@@ -25,11 +26,14 @@ def relays(path):
 
 
 def presets(paths):
-    print('#include <stddef.h>\n\n#include "model/network-preset.h"\n\nconst struct network_preset network_presets[] = {')
-    for p in sorted(paths):
-        name = os.path.basename(p).removesuffix(".yaml")
-        print(f'        {{"{name}",\n{quoted(open(p, encoding="utf-8").read())}}},')
-    print("        {NULL, NULL},\n};")
+    top = os.path.dirname(os.path.abspath(__file__))
+    names = {os.path.relpath(os.path.abspath(p), top).removesuffix(".yaml"): p for p in paths}
+    print('#include <stddef.h>\n\n#include "model/network-preset.h"')
+    for array, of in (("network_presets", lambda n: "/" not in n), ("network_recipes", lambda n: "/" in n)):
+        print(f"\nconst struct network_preset {array}[] = {{")
+        for name in sorted(filter(of, names)):
+            print(f'        {{"{name}",\n{quoted(open(names[name], encoding="utf-8").read())}}},')
+        print("        {NULL, NULL},\n};")
 
 
 if sys.argv[1] == "relays":

@@ -587,6 +587,29 @@ static int check_deny(struct network_rule *r, unsigned written, struct error *e)
         return 0;
 }
 
+static bool same_host(const struct network_rule *a, const struct network_rule *b) {
+        return a->kind == b->kind && streq(a->host, b->host);
+}
+
+bool network_has_allow(const struct network *n, const struct network_rule *r) {
+        for (size_t i = 0; i < n->n_rules; i++)
+                if (!n->rules[i].deny && !n->rules[i].preset && same_host(&n->rules[i], r))
+                        return true;
+        return false;
+}
+
+/* What a recipe denies, it denies to have it refused without a word; not what the user allows. */
+static void give_way(struct network *n, const struct network_rule *r) {
+        size_t kept = 0;
+
+        for (size_t i = 0; i < n->n_rules; i++)
+                if (n->rules[i].yields && same_host(&n->rules[i], r))
+                        network_rule_clear(&n->rules[i]);
+                else
+                        n->rules[kept++] = n->rules[i];
+        n->n_rules = kept;
+}
+
 int network_add_rule(struct network *n, struct network_rule *r, unsigned written, struct error *e) {
         struct network_rule *rules;
         int x;
@@ -605,6 +628,8 @@ int network_add_rule(struct network *n, struct network_rule *r, unsigned written
         }
         if (!(written & WROTE_BUDGET))
                 r->budget = SIZE_MAX;
+        if (!r->deny && !r->preset)
+                give_way(n, r);
         rules = grow(n->rules, n->n_rules, sizeof(*rules));
         if (!rules)
                 return out_of_memory(e);

@@ -95,7 +95,8 @@ struct network_rule {
         size_t n_addresses;
         size_t budget;               /* index into struct network's; SIZE_MAX: none */
         char *secret;                /* its name; NULL */
-        char *preset;                /* that it came from; NULL */
+        char *preset;                /* that it came from, or the recipe; NULL */
+        bool yields;                 /* a recipe's, to spare words: a rule of the user's for that very host takes its place */
         unsigned line, column;       /* in the policy's file; 0: the command line */
 };
 
@@ -137,6 +138,8 @@ enum network_written {
 };
 int network_add_rule(struct network *n, struct network_rule *r, unsigned written, struct error *e) _must_check_;
 /* Keeps a budget; its index, or SIZE_MAX where memory is out. */
+/* A rule of the user's own lets this very host through. */
+bool network_has_allow(const struct network *n, const struct network_rule *r);
 size_t network_add_budget(struct network *n, const struct network_budget *b);
 
 /* A URL of `given` or --given. */

@@ -64,6 +64,7 @@ void plan_free(struct plan *p) {
         strlist_clear(&p->env);
         strlist_clear(&p->argv);
         strlist_clear(&p->without);
+        strlist_clear(&p->use);
         strlist_clear(&p->notes);
         free(p->network.ports);
         free(p->network.targets);
@@ -191,6 +192,8 @@ char *plan_format(const struct plan *p) {
         if (p->ids.n_groups > 1)
                 strbuf_printf(&b, ", with %zu more groups", p->ids.n_groups - 1);
         strbuf_puts(&b, "\n");
+        for (size_t i = 0; i < p->use.n; i++)
+                strbuf_printf(&b, "use        %s\n", p->use.items[i]);
         if (!p->network.on)
                 strbuf_puts(&b, "network    none\n");
         for (size_t i = 0; i < p->network.rules.n; i++)
@@ -288,6 +291,7 @@ void plan_json(const struct plan *p, bool full, struct json *j) {
         }
         json_end(j, '}');
         json_list(j, "without", &p->without);
+        json_list(j, "use", &p->use);
         json_list(j, "notes", &p->notes);
         json_begin(j, "volumes", '[');
         for (size_t i = 0; i < p->n_ops; i++) {

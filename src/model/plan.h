@@ -143,6 +143,7 @@ struct plan {
         struct strlist env;  /* NAME=VALUE */
         struct strlist argv;
         struct strlist without; /* controls that are left out, by the user's word */
+        struct strlist use;     /* recipes and presets that the policy names, shown */
         struct strlist notes;   /* one line each: what the user should know */
         size_t hidden;          /* paths hidden in the workspace */
         char *cgroup;           /* v2 group with cgroup.kill; NULL: none */
@@ -179,6 +180,8 @@ struct view_facts {
         struct strlist sockets; /* sockets and FIFOs of the host, by path */
         struct strlist read;    /* real paths that the policy shows read-only (files or directories) */
         struct strlist read_files; /* those of `read` that are not directories */
+        struct strlist links;   /* in pairs: a path, and where the link that it is on the host leads to in the end */
+        struct strlist own_dirs; /* of the home, made for the run's user; one before what lies in it */
         /* Hidden paths beneath the workspace or a `read` directory, with the modes of the directories above them. */
         struct view_hidden {
                 char *root; /* the workspace, or one of `read` */

@@ -1,4 +1,4 @@
-/* Reads `network:` and `quiet:` of a policy, and the presets that rules name, into rules (network.h). */
+/* Reads `network:` and `quiet:` of a policy, and the presets and recipes that it names, into rules (network.h). */
 #include <string.h>
 
 #include "model/network-preset.h"
@@ -244,10 +244,12 @@ static int read_rule_key(struct reading *g, const struct policy_key *k, const st
         }
 }
 
-/* What a preset's rules get from the rule that uses it. */
+/* What a preset's or a recipe's rules get from what uses it. */
 struct use {
-        const struct yaml_node *node;   /* the rule */
+        const struct yaml_node *node;   /* the rule; of a recipe NULL */
         const struct network_preset *preset;
+        const char *name;               /* by which the rules are known */
+        struct policy_place at;         /* in the policy; line 0: the command line */
         char *secret;
         struct network_budget budget;
         unsigned written;
@@ -269,16 +271,20 @@ static int add_rule(struct reading *g, const struct use *use) {
                 if ((g->rule->budget = network_add_budget(n, &g->budget)) == SIZE_MAX)
                         return error_set(g->c->e, ENOMEM, "out of memory");
         }
-        if (use && policy_keep(&g->rule->preset, use->preset->name, g->c->e) < 0)
+        if (use && policy_keep(&g->rule->preset, use->name, g->c->e) < 0)
                 return -ENOMEM;
+        if (use && !use->node && g->rule->deny) {
+                g->rule->yields = true;
+                if (network_has_allow(n, g->rule))
+                        return 0;
+        }
         return network_add_rule(n, g->rule, g->written, g->c->e);
 }
 
 /* A rule of its own, or one of a preset. */
 static int read_rule(struct policy_reader *c, const struct policy_key *section, const struct yaml_node *map,
                      const struct use *use) {
-        const struct yaml_node *at = use ? use->node : map;
-        struct network_rule rule = {.line = at->line, .column = at->column};
+        struct network_rule rule = {.line = use ? use->at.line : map->line, .column = use ? use->at.column : map->column};
         struct reading g = {.c = c, .section = section, .rule = &rule, .budget = NETWORK_NO_BUDGET};
         int r = 0;
 
@@ -307,6 +313,12 @@ static int no_preset(struct policy_reader *c, const struct yaml_node *n) {
         char brief[POLICY_BRIEF];
         _cleanup_strbuf_ struct strbuf b = {};
 
+        for (const struct network_preset *p = network_recipes; p->name; p++)
+                if (streq(p->name, n->text)) {
+                        error_set(c->e, EINVAL, "%s is a recipe, which is more than rules", p->name);
+                        error_fix(c->e, "write use: [%s] at the top of the policy, beside network", p->name);
+                        return policy_read_place(c, n);
+                }
         for (const struct network_preset *p = network_presets; p->name; p++)
                 strbuf_printf(&b, "%s%s", p == network_presets ? "" : ", ", p->name);
         error_set(c->e, EINVAL, "there is no preset \"%s\"", policy_brief(brief, n->text));
@@ -415,7 +427,7 @@ static int expand(struct policy_reader *c, const struct policy_key *section, con
                   const struct yaml_node *name) {
         _cleanup_yaml_ struct yaml_node *root = NULL;
         struct yaml_error ye = {};
-        struct use use = {.node = map, .preset = find_preset(name->text)};
+        struct use use = {.node = map, .preset = find_preset(name->text), .at = {map->line, map->column}};
         struct policy_reader inner = *c;
         _cleanup_free_ char *inner_name = NULL;
         int r;
@@ -426,6 +438,7 @@ static int expand(struct policy_reader *c, const struct policy_key *section, con
                 error_set(c->e, -r, "the preset %s, line %u: %s", use.preset->name, ye.line, ye.msg);
                 return policy_read_place(c, name);
         }
+        use.name = use.preset->name;
         r = read_use(c, section, map, policy_read_find(root, "parameters"), &use);
         inner.name = inner_name = str_printf("preset %s", use.preset->name);
         if (r >= 0 && (!inner_name || substitute(root->first, map) < 0))
@@ -435,6 +448,52 @@ static int expand(struct policy_reader *c, const struct policy_key *section, con
                 if ((r = read_rule(&inner, section, n, &use)) < 0)
                         r = policy_read_place(c, name);
         free(use.secret);
+        return r;
+}
+
+/* A preset within a recipe: one that has no parameters. */
+static int expand_within(struct policy_reader *c, const struct policy_key *section, const struct yaml_node *name, const struct use *use) {
+        const struct network_preset *preset = find_preset(name->text);
+        _cleanup_yaml_ struct yaml_node *root = NULL;
+        const struct yaml_node *rules;
+        int r = preset ? yaml_read(preset->text, strlen(preset->text), &root, NULL) : -EINVAL;
+
+        if (r < 0)
+                return error_set(c->e, -r, "the preset %s of the recipe %s cannot be read", name->text, use->name);
+        rules = policy_read_find(root, "network");
+        for (const struct yaml_node *n = rules ? rules->first : NULL; n && r >= 0; n = n->next)
+                r = read_rule(c, section, n, use);
+        return r;
+}
+
+static int keep_source(struct policy_reader *c) {
+        struct network *net = &c->p->network;
+        return net->source || !c->p->source || (net->source = strdup(c->p->source)) ? 0 : error_set(c->e, ENOMEM, "out of memory");
+}
+
+int policy_read_rules_of(struct policy_reader *c, const struct yaml_node *list, const char *name, struct policy_place at) {
+        const struct policy_key *section = policy_key_find(NULL, "network");
+        const struct use use = {.name = name, .at = at, .budget_index = SIZE_MAX};
+        int r = keep_source(c);
+
+        for (const struct yaml_node *n = list ? list->first : NULL; n && r >= 0; n = n->next) {
+                const struct yaml_node *within = policy_read_find(n, "use");
+                r = within ? expand_within(c, section, within, &use) : read_rule(c, section, n, &use);
+        }
+        return r;
+}
+
+int policy_read_quiet_of(struct policy_reader *c, const struct yaml_node *list, const char *name, struct policy_place at) {
+        struct network *net = &c->p->network;
+        int r = keep_source(c);
+
+        for (const struct yaml_node *n = list ? list->first : NULL; n && r >= 0; n = n->next) {
+                struct network_rule rule = {.deny = true, .quiet = true, .yields = true, .line = at.line, .column = at.column};
+                if ((r = network_set_host(&rule, n->text, c->e)) >= 0 && !network_has_allow(net, &rule) &&
+                    (r = policy_keep(&rule.preset, name, c->e)) >= 0)
+                        r = network_add_rule(net, &rule, 0, c->e);
+                network_rule_clear(&rule);
+        }
         return r;
 }
 

@@ -81,8 +81,12 @@ char *policy_text(const struct policy *p) {
                 line(&b, "entrypoint", "none");
         words(&b, "entrypoint", &p->entrypoint);
         line(&b, "workdir", p->workdir);
+        words(&b, "use", &p->use);
         workspace(&b, p);
         words(&b, "read", &p->read);
+        words(&b, "read there", &p->read_there);
+        for (size_t i = 0; i < p->n_files; i++)
+                line(&b, "file", p->files[i].path);
         words(&b, "hide", &p->hide);
         for (size_t i = 0; i < p->n_volumes; i++) {
                 strbuf_printf(&b, "%-11s", "volume");
@@ -110,6 +114,7 @@ static void json_files(struct json *j, const struct policy *p) {
         json_str(j, "inside", p->workspace.inside ?: (p->image ? POLICY_WORKSPACE_INSIDE : NULL));
         json_end(j, '}');
         json_list(j, "read", &p->read);
+        json_list(j, "read_there", &p->read_there);
         json_list(j, "hide", &p->hide);
         json_end(j, '}');
         json_begin(j, "volumes", '[');
@@ -138,6 +143,11 @@ void policy_json(struct json *j, const char *key, const struct policy *p) {
                 json_str(j, "entrypoint", NULL);
         json_str(j, "workdir", p->workdir);
         json_files(j, p);
+        json_list(j, "use", &p->use);
+        json_begin(j, "recipe_files", '[');
+        for (size_t i = 0; i < p->n_files; i++)
+                json_str(j, NULL, p->files[i].path);
+        json_end(j, ']');
         json_begin(j, "env", '{');
         for (size_t i = 0; i < p->n_env; i++)
                 json_str(j, p->env[i].name, p->env[i].value ? "set" : "caller");

@@ -23,6 +23,15 @@ int policy_read_unknown(struct policy_reader *c, const struct policy_key *sectio
 const char *policy_read_kind(const struct yaml_node *n);
 const struct yaml_node *policy_read_find(const struct yaml_node *map, const char *name);
 
+/* KEY_USE (policy-use.c). */
+int policy_read_use(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *list) _must_check_;
+/* The rules of a preset, or of a recipe, which may use presets: known by `name` as theirs, at this place of the policy. */
+int policy_read_rules_of(struct policy_reader *c, const struct yaml_node *list, const char *name,
+                         struct policy_place at) _must_check_;
+/* A recipe's hosts that are refused quietly. */
+int policy_read_quiet_of(struct policy_reader *c, const struct yaml_node *list, const char *name,
+                         struct policy_place at) _must_check_;
+
 /* KEY_NETWORK and KEY_PLACES (policy-network.c). */
 int policy_read_network(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *list) _must_check_;
 int policy_read_quiet(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *list) _must_check_;

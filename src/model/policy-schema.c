@@ -118,6 +118,19 @@ static json_t *workspace(const struct policy_key *k) {
         return s;
 }
 
+/* Of recipes and the presets that stand for themselves, or of all presets. */
+static json_t *presets(bool use) {
+        json_t *a = json_array();
+
+        for (const struct network_preset *p = network_recipes; use && a && p->name; p++)
+                if (json_array_append_new(a, json_string(p->name)) < 0)
+                        return json_decref(a), NULL;
+        for (const struct network_preset *p = network_presets; a && p->name; p++)
+                if (!(use && strstr(p->text, "\nparameters:")) && json_array_append_new(a, json_string(p->name)) < 0)
+                        return json_decref(a), NULL;
+        return json_pack("{s:o}", "enum", a);
+}
+
 static json_t *value(const struct policy_key *k) {
         switch (k->type) {
         case KEY_SECTION:
@@ -182,13 +195,10 @@ static json_t *value(const struct policy_key *k) {
                 return query();
         case KEY_SECRET:
                 return text(SECRET_PATTERN, NETWORK_NAME_MAX);
-        case KEY_PRESET: {
-                json_t *a = json_array();
-                for (const struct network_preset *p = network_presets; p->name; p++)
-                        if (json_array_append_new(a, json_string(p->name)) < 0)
-                                return json_decref(a), NULL;
-                return json_pack("{s:o}", "enum", a);
-        }
+        case KEY_USE:
+                return list(presets(true));
+        case KEY_PRESET:
+                return presets(false);
         case KEY_PARAMETER:
                 return text(streq(k->name, "network.repo") ? "^[A-Za-z0-9_-][A-Za-z0-9_.-]*/[A-Za-z0-9_-][A-Za-z0-9_.-]*$"
                                                            : "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$",

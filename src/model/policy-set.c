@@ -36,6 +36,14 @@ void policy_free(struct policy *p) {
         free(p->volumes);
         strlist_clear(&p->read);
         strlist_clear(&p->hide);
+        strlist_clear(&p->use);
+        strlist_clear(&p->read_there);
+        for (size_t i = 0; i < p->n_files; i++) {
+                free(p->files[i].path);
+                free(p->files[i].text);
+                free(p->files[i].recipe);
+        }
+        free(p->files);
         strlist_clear(&p->without);
         network_clear(&p->network);
         for (size_t i = 0; i < p->n_env; i++) {

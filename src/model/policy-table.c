@@ -64,6 +64,9 @@ const struct policy_key policy_keys[] = {
          .doc = "Where it stands inside: an absolute path."},
         {"volumes.mode", KEY_CHOICE, .choices = volume_mode_choices,
          .doc = "ro refuses writes, rw lets them through to the host."},
+        {"use", KEY_USE, FIELD(use), .unset = "none",
+         .doc = "Recipes for harnesses, and presets that have no parameters, whose words stand here as well where the "
+                "policy has none of its own."},
         {"env", KEY_ENV, FIELD(env), .unset = "only what describes the caller's terminal, language and search path",
          .doc = "Variables of the run. A value is taken as it is written; null takes the caller's."},
         {"limits", KEY_SECTION,

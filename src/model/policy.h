@@ -40,6 +40,12 @@ struct policy_place {
         unsigned line, column; /* from 1 */
 };
 
+/* A file that a recipe puts into the sandbox's /etc, where there is none of that name. */
+struct policy_file {
+        char *path, *text;
+        char *recipe; /* its name */
+};
+
 /* A file or directory of the host that stands at another place inside. */
 struct volume {
         char *host;   /* as written (~ and relative allowed) */
@@ -72,6 +78,10 @@ struct policy {
         size_t n_volumes;
         struct strlist read; /* host paths to be seen read-only, as written (~ and relative allowed) */
         struct strlist hide; /* paths or globs, as written */
+        struct strlist use;  /* recipes and presets that are in here, by name (policy-use.c) */
+        struct strlist read_there; /* host paths, with ~, that a recipe shows read-only on the host's root where they exist */
+        struct policy_file *files;
+        size_t n_files;
         struct env_rule *env;
         size_t n_env;
         struct limits limits;
@@ -103,6 +113,10 @@ int policy_add_env(struct policy *p, const char *assignment, struct error *e) _m
 int policy_add_read(struct policy *p, const char *path, struct error *e) _must_check_;
 int policy_add_hide(struct policy *p, const char *pattern, struct error *e) _must_check_;
 int policy_add_without(struct policy *p, const char *control, struct error *e) _must_check_;
+
+/* Adds a recipe, or a preset that has no parameters, as `use` of the file and --use do: its rules, and of its variables and
+ * files what the policy has not set itself. One that is there already is not added again. */
+int policy_add_use(struct policy *p, const char *name, struct error *e) _must_check_;
 
 /* "HOST[:PORT]": what --allow, --deny and --quiet add to the rules (network.h). */
 int policy_add_allow(struct policy *p, const char *place, struct error *e) _must_check_;

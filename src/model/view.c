@@ -312,6 +312,12 @@ int view_add_hidden_layer(struct plan *p, const struct view_facts *f, const char
 int view_add_read(struct plan *p, const struct view_facts *f) {
         int r;
 
+        for (size_t i = 0; i < f->own_dirs.n; i++)
+                if ((r = plan_add(p, OP_DIR, f->own_dirs.items[i], NULL, 0, 0755, 0)) < 0)
+                        return r;
+        for (size_t i = 0; i + 1 < f->links.n; i += 2)
+                if ((r = plan_add(p, OP_SYMLINK, f->links.items[i], f->links.items[i + 1], 0, 0, 0)) < 0)
+                        return r;
         for (size_t i = 0; i < f->read.n; i++) {
                 const char *path = f->read.items[i];
                 int layer = view_add_hidden_layer(p, f, path);
@@ -438,6 +444,8 @@ void view_facts_clear(struct view_facts *f) {
         strlist_clear(&f->sockets);
         strlist_clear(&f->read);
         strlist_clear(&f->read_files);
+        strlist_clear(&f->links);
+        strlist_clear(&f->own_dirs);
         strlist_clear(&f->hidden_elsewhere);
         strlist_clear(&f->layers);
         strlist_clear(&f->places);

@@ -226,6 +226,50 @@ static int gather_sockets(struct view_facts *v) {
         return 0;
 }
 
+/* The directories of the home above a path that is shown in it: the run's own, where it writes beside that. */
+static int own_parents(struct view_facts *v, const char *path, const char *home) {
+        size_t n = strlen(home);
+
+        for (const char *s = path + n + 1; path_beneath(path, home) && (s = strchr(s, '/')); s++) {
+                _cleanup_free_ char *dir = strndup(path, (size_t)(s - path));
+                if (!dir || (!strlist_has(&v->own_dirs, dir) && strlist_add(&v->own_dirs, dir) < 0))
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+/* One path that a recipe shows where it exists. A link is shown as the link that it is, and with it what it leads to, in the
+ * home only: whoever may write there says where it leads. */
+static int gather_there(struct plan *p, const char *written, struct host *h, struct error *e) {
+        const char *rest = str_after(written, "~/");
+        struct view_facts *v = &h->view;
+        _cleanup_free_ char *real = NULL, *path = rest ? str_printf("%s/%s", h->home, rest) : strdup(written);
+        struct stat st;
+        int r;
+
+        if (!path)
+                return -ENOMEM;
+        if (host_resolve(path, "/", h->home, &real, e) < 0 || stat(real, &st) < 0 || !(S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)) ||
+            access(real, R_OK) < 0) {
+                *e = (struct error){};
+                return 0;
+        }
+        if (p->workspace && (path_beneath(path, p->workspace) || path_beneath(real, p->workspace)))
+                return 0;
+        if (!streq(real, path)) {
+                _cleanup_free_ char *home = realpath(h->home, NULL);
+                if (!home || !path_beneath(real, home))
+                        return 0;
+                if ((r = own_parents(v, path, h->home)) < 0 || (r = strlist_add(&v->links, path)) < 0 || (r = strlist_add(&v->links, real)) < 0)
+                        return r;
+        }
+        if (strlist_has(&v->read, real))
+                return 0;
+        if ((r = own_parents(v, real, h->home)) < 0 || (r = strlist_add(&v->read, real)) < 0)
+                return r;
+        return S_ISDIR(st.st_mode) ? 0 : strlist_add(&v->read_files, real);
+}
+
 static int gather_read(struct plan *p, const struct policy *policy, struct host *h, struct error *e) {
         struct view_facts *v = &h->view;
         int r;
@@ -252,6 +296,10 @@ static int gather_read(struct plan *p, const struct policy *policy, struct host 
                     (!S_ISDIR(st.st_mode) && (r = strlist_add(&v->read_files, path)) < 0))
                         return error_errno(e, r, "the paths to be read cannot be listed");
         }
+        /* An image has a home of its own, and what is in it. */
+        for (size_t i = 0; !p->image && i < policy->read_there.n; i++)
+                if ((r = gather_there(p, policy->read_there.items[i], h, e)) < 0)
+                        return error_errno(e, r, "the paths to be read cannot be listed");
         strlist_sort(&v->read); /* a directory before what lies beneath it */
         return 0;
 }

@@ -12,6 +12,7 @@ const struct option_spec option_table[] = {
         {OPT_MODE, "mode", 0, "MODE", IN(RUN), "workspace: cow keeps changes apart (default), rw writes through, ro refuses writes"},
         {OPT_READ, "read", 0, "PATH", IN(RUN), "show PATH of the host read-only; may be repeated"},
         {OPT_HIDE, "hide", 0, "PATTERN", IN(RUN), "hide a path or glob, existing or not; may be repeated"},
+        {OPT_USE, "use", 0, "NAME", IN(RUN) | IN(WHY) | IN(UPDATE), "add a recipe (harness/claude-code, harness/codex, harness/gemini-cli) or a preset (npm-install, ...); may be repeated"},
         {OPT_ALLOW, "allow", 0, "HOST[:PORT]", IN(RUN) | IN(WHY) | IN(UPDATE), "let connections to a host through, unread; on port 443, the default, TLS only; may be repeated"},
         {OPT_PUBLISH, "publish", 'p', "[IP:]PORT:INSIDE", IN(RUN), "reach a port of the sandbox from this host, at 127.0.0.1 or at IP; may be repeated"},
         {OPT_DENY, "deny", 0, "HOST[:PORT]", IN(RUN) | IN(WHY) | IN(UPDATE), "refuse a host that other rules allow; may be repeated"},
@@ -59,9 +60,9 @@ const struct option_spec option_table[] = {
         {OPT_TARGET, "target", 0, "STAGE", IN(BUILD), "the stage to build (default: the last)"},
         {OPT_FAIL_ON, "fail-on", 0, "SEVERITY", IN(ASSESS), "exit with 1 where a finding is high, or medium or worse, or low or worse"},
         {OPT_METHOD, "method", 0, "METHOD", IN(WHY), "of the request (default: GET)"},
-        {OPT_TO, "to", 0, "FILE", IN(POLICY), "compile: write what the rules become to FILE"},
         {OPT_PROBE, "probe", 0, NULL, IN(WHY), "prove the answer by a real attempt in a sandbox with that policy: what is allowed reaches the upstream"},
         {OPT_EVENTS, "events", 0, "FILE", IN(RUN), "append what happened to FILE, a JSON object a line: each distinct refusal of the network, and the end"},
+        {OPT_TO, "to", 0, "FILE", IN(POLICY), "compile: write what the rules become to FILE"},
         {OPT_HELP, "help", 'h', NULL, ~0u, "say what a command takes"},
         {OPT_VERSION, "version", 0, NULL, IN(HELP), "print the version"},
 };
@@ -80,7 +81,8 @@ const struct command_spec command_table[COMMAND_N] = {
                 "Removes the changes of a run for good. The workspace is as it was."},
         [COMMAND_INSPECT] = {COMMAND_INSPECT, "inspect", NULL, "[OPTION...] [SANDBOX]", "say where a sandbox runs, what it reaches, what it holds",
                 "Answers three questions, from what is in force and not from what was asked for: which tier holds it, what it can "
-                "reach, what its credentials can do. Then lists each control."},
+                "reach, what its credentials can do. Then lists each control, and what the network refused, with what would allow it. --json has all "
+                "of it (docs/inspect.md)."},
         [COMMAND_PS] = {COMMAND_PS, "ps", "ls list", "[OPTION...]", "list sandboxes", "Lists the sandboxes that run, or with --all also those that have ended."},
         [COMMAND_RM] = {COMMAND_RM, "rm", "remove", "[OPTION...] [SANDBOX...]", "remove sandboxes with their changes",
                 "Removes the directories of sandboxes that have ended."},
@@ -88,16 +90,19 @@ const struct command_spec command_table[COMMAND_N] = {
                 "Ends everything in the sandbox. Its changes are kept."},
         [COMMAND_DOCTOR] = {COMMAND_DOCTOR, "doctor", NULL, "[OPTION...]", "say what this host can give, and how to mend what it cannot",
                 "Lists tiers and controls, what is lost without each, and the exact fix."},
-        [COMMAND_POLICY] = {COMMAND_POLICY, "policy", NULL, "check [--json] FILE | compile [--json] [--to FILE] FILE | schema | tiers",
-                "check a policy, print the JSON Schema or the table of tiers",
+        [COMMAND_POLICY] = {COMMAND_POLICY, "policy", NULL, "check [--json] FILE | compile [--json] [--to FILE] FILE | presets [--json] [NAME] | relays | schema | tiers",
+                "check a policy, show the presets, the JSON Schema or the table of tiers",
                 "check reads FILE as belljar run -f does, and prints what it understood, or what is wrong with it. compile turns its network rules into the table that is decided "
-                "with, and prints its size. schema prints the "
+                "with, and prints its size and digest. presets lists what a rule's use: can name, or prints one of them; relays the hosts that no wildcard opens, because they hand on to others. schema prints the "
                 "JSON Schema for editors. tiers prints which tier is chosen for which risk."},
         [COMMAND_WHY] = {COMMAND_WHY, "why", NULL, "[OPTION...] URL | HOST:PORT", "say what becomes of a request under a policy, and why",
                 "Decides on a request (a URL) or a connection (HOST:PORT) by the same table that a run is held to, and prints the "
                 "decision, the rule and its line, and, where it is denied, the flag or the policy's line that would let it pass. "
                 "Nothing is connected to. Without -f and --allow nothing is allowed.\n\n"
-                "Exit status: 0 allowed, 1 denied, 125 where the question has no answer."},
+                "With --probe the answer is proved: a sandbox with the same policy is started, in which a program of Belljar's makes the very request "
+                "or connection, through the same gate and broker as any run's, and both are shown side by side. What is allowed reaches the upstream: "
+                "a POST posts, with an empty body.\n\n"
+                "Exit status: 0 allowed, 1 denied, 2 (--probe) the attempt went another way than the policy says, 125 where the question has no answer."},
         [COMMAND_ASSESS] = {COMMAND_ASSESS, "assess", NULL, "[OPTION...] FILE", "say what a setup that exists holds, and what is weak in it",
                 "Reads a compose file, the output of docker inspect (- is standard input), a Kubernetes pod or what has a pod "
                 "template, a devcontainer.json, Claude Code's settings.json or sandbox-runtime's settings, and answers the three "

@@ -4,6 +4,7 @@
 #include "role/cli/tool.h"
 
 void policy_words_clear(struct policy_words *w) {
+        strlist_clear(&w->use);
         strlist_clear(&w->allow);
         strlist_clear(&w->deny);
         strlist_clear(&w->given);
@@ -14,6 +15,7 @@ bool policy_words_take(struct policy_words *w, int id, const char *arg, int *ret
 
         switch (id) {
         case OPT_POLICY: w->file = arg; break;
+        case OPT_USE: r = strlist_add(&w->use, arg); break;
         case OPT_ALLOW: r = strlist_add(&w->allow, arg); break;
         case OPT_DENY: r = strlist_add(&w->deny, arg); break;
         case OPT_GIVEN: r = strlist_add(&w->given, arg); break;
@@ -32,6 +34,9 @@ int policy_words_read(const struct policy_words *w, struct policy **ret, struct 
                         return r;
         } else if (!(p = policy_new()))
                 return error_set(e, ENOMEM, "out of memory");
+        for (size_t i = 0; i < w->use.n; i++)
+                if ((r = policy_add_use(p, w->use.items[i], e)) < 0)
+                        return r;
         for (size_t i = 0; i < w->allow.n; i++)
                 if ((r = policy_add_allow(p, w->allow.items[i], e)) < 0)
                         return r;

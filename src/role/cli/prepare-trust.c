@@ -346,6 +346,36 @@ static int add_all(struct finder *f) {
         return r < 0 ? r : add_browsers(f);
 }
 
+/* The directory that a file of /etc would lie in is there and closed: it is not opened by a new one of that name. */
+static bool is_closed(const struct finder *f, const char *path) {
+        _cleanup_free_ char *dir = strndup(path, (size_t)(strrchr(path, '/') - path));
+        char real[PATH_MAX];
+        mode_t mode;
+
+        return !dir || (locate(f, dir, real, &mode) == 0 && (!S_ISDIR(mode) || (mode & 05) != 05));
+}
+
+/* Settings that a recipe puts in place (model/policy-use.c). What is there stays, and is said: the recipe counts on its own. */
+static int add_recipes(struct finder *f, const struct policy *policy) {
+        const bool able = in_layer(f) || view_has_own_etc(&f->x->host.view);
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < policy->n_files; i++) {
+                const struct policy_file *file = &policy->files[i];
+                _cleanup_strbuf_ struct strbuf text = {};
+                char real[PATH_MAX];
+                mode_t mode;
+                const char *why = locate(f, file->path, real, &mode) == 0 ? "there is one, which stays"
+                                  : !able                                 ? "this host's /etc has mounts in it"
+                                  : is_closed(f, file->path)              ? "its directory is closed"
+                                                                          : NULL;
+                strbuf_puts(&text, file->text);
+                r = why ? strlist_addf(&f->x->plan->notes, "%s: its %s is not put in place: %s", file->recipe, file->path, why)
+                        : add_file(f, file->path, &text, false);
+        }
+        return r;
+}
+
 static const char *folder(const struct prepared *x) {
         return x->plan->image || view_has_own_etc(&x->host.view) ? TRUST_FOLDER : TRUST_FOLDER_RUN;
 }
@@ -391,6 +421,8 @@ int prepare_trust(const struct run_options *o, struct prepared *x, struct error 
         }
         if (r == 0 && (r = add_all(&f)) < 0)
                 error_errno(e, r, "the files that make programs trust the sandbox's CA cannot be made");
+        if (r == 0 && (r = add_recipes(&f, o->policy)) < 0)
+                error_errno(e, r, "the files of a recipe cannot be put in place");
         image_files_close(&f.image);
         strlist_clear(&f.seen);
         strlist_clear(&f.dirs);

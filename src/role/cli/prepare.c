@@ -310,6 +310,8 @@ static int check_command(const struct run_options *o, const struct prepared *x, 
                                 const struct plan_op *op = &x->plan->ops[i];
                                 if ((op->kind == OP_BIND || op->kind == OP_OVERLAY) && path_beneath(real, op->target))
                                         return 0;
+                                if ((op->kind == OP_SYMLINK || op->kind == OP_BIND) && streq(file, op->target))
+                                        return 0;
                         }
                         error_set(e, ENOENT, "%s is %s on this host, which the sandbox does not see", name, file);
                         return error_fix(e, "show it read-only: --read %s (or a directory above it)", real ? real : dir);
@@ -406,6 +408,9 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
         if (r < 0 || (r = p->image ? prepare_image_command(o, &x, e) : plan_cwd(o, &x, e)) < 0 ||
             (r = plan_limits(o->policy, mountinfo, &x, e)) < 0)
                 return r;
+        for (size_t i = 0; i < o->policy->use.n; i++)
+                if ((r = strlist_add(&p->use, o->policy->use.items[i])) < 0)
+                        return error_errno(e, r, "the plan cannot be kept");
         for (size_t i = 0; i < o->policy->without.n; i++)
                 if ((r = strlist_add(&p->without, o->policy->without.items[i])) < 0)
                         return error_errno(e, r, "the plan cannot be kept");

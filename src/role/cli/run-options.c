@@ -149,6 +149,7 @@ static int apply_late(struct run_options *o, const char *cwd, const char *home, 
                 case OPT_WORKDIR: r = policy_set_workdir(p, value, e); break;
                 case OPT_READ: r = add_read(p, value, cwd, home, e); break;
                 case OPT_HIDE: r = policy_add_hide(p, value, e); break;
+                case OPT_USE: r = tool_use(p, value, e); break;
                 case OPT_ALLOW: r = policy_add_allow(p, value, e); break;
                 case OPT_DENY: r = policy_add_deny(p, value, e); break;
                 case OPT_GIVEN: r = policy_add_given(p, value, e); break;

@@ -9,6 +9,8 @@
 
 /* Reads a policy file. In belljar: becomes belljar-tool, and returns only if that fails. */
 int tool_policy(const char *path, struct policy **ret, struct error *e) _must_check_;
+/* policy_add_use, which reads YAML. In belljar: as above. */
+int tool_use(struct policy *p, const char *name, struct error *e) _must_check_;
 /* Runs a command other than run; the exit status. In belljar: becomes belljar-tool. */
 int tool_command(int argc, char **argv);
 /* argv of this process, for the exec. Set by main. */

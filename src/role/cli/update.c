@@ -95,8 +95,8 @@ int command_update(int argc, char **argv) {
 
         if (r == 0 && first + 1 < argc)
                 r = error_set(&e, EINVAL, "one sandbox at a time");
-        if (r == 0 && !a.words.file && a.words.allow.n == 0 && a.words.deny.n == 0)
-                r = error_set(&e, EINVAL, "belljar update takes -f FILE, --allow or --deny: they are the whole of the new policy");
+        if (r == 0 && !a.words.file && a.words.use.n == 0 && a.words.allow.n == 0 && a.words.deny.n == 0)
+                r = error_set(&e, EINVAL, "belljar update takes -f FILE, --use, --allow or --deny: they are the whole of the new policy");
         if (r == 0)
                 r = update(&a, first < argc ? argv[first] : NULL, &e);
         policy_words_clear(&a.words);
