@@ -47,6 +47,7 @@ struct h2 {
         size_t n_streams;
         size_t heads;         /* bytes kept by all of them */
         uint64_t now;         /* ms */
+        uint64_t head_since;  /* see h2_head_since; of streams that were not refused */
         struct h2_bucket resets, idle;
         bool failed;          /* nothing more is read */
         bool dead;            /* nor written */

@@ -37,6 +37,8 @@ static int count_reset(struct h2 *h) {
 static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, void *arg) {
         struct h2 *h = arg;
 
+        if (hd->type != NGHTTP2_CONTINUATION)
+                h->head_since = 0;
         if (count(&h->idle, h->now, H2_IDLE_FRAMES_A_SECOND) > H2_IDLE_FRAMES_MAX)
                 return fatal(h, "too many frames without a request or content");
         return 0;
@@ -58,6 +60,7 @@ static void entry_free(struct h2_entry *e) {
 }
 
 static int refuse_stream(struct h2 *h, int32_t id) {
+        h->head_since = 0; /* nobody will be told of its end */
         (void)nghttp2_submit_rst_stream(h->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 }
@@ -68,6 +71,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 
         if (frame->hd.type != NGHTTP2_HEADERS)
                 return 0;
+        h->head_since = h->now;
         struct h2_entry *e = entry_find(h, id);
         if (e) {
                 e->trailers = true;
@@ -168,6 +172,8 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, v
 
         if (frame->hd.type == NGHTTP2_RST_STREAM)
                 return count_reset(h);
+        if (frame->hd.type == NGHTTP2_HEADERS)
+                h->head_since = 0;
         if (!e)
                 return 0;
         if (frame->hd.type == NGHTTP2_HEADERS)
@@ -362,6 +368,7 @@ void h2_free(struct h2 *h) {
 void *h2_arg(struct h2 *h) { return h->arg; }
 const char *h2_why(const struct h2 *h) { return h->why; }
 size_t h2_streams(const struct h2 *h) { return h->n_streams; }
+uint64_t h2_head_since(const struct h2 *h) { return h->head_since; }
 
 static int fail(struct h2 *h, ssize_t r) {
         h->failed = true; /* memory, or no preface of HTTP/2 */

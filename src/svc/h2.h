@@ -72,6 +72,8 @@ const char *h2_why(const struct h2 *h);
 /* No new requests (GOAWAY); those that are there go on. */
 void h2_goaway(struct h2 *h);
 size_t h2_streams(const struct h2 *h);
+/* When the head, or the trailers, began whose end has not come, as h2_read's now; 0: there is none. */
+uint64_t h2_head_since(const struct h2 *h);
 
 /* Writes the head of the response: what http1_write_response would, in HTTP/2's form. With 1xx another one follows;
  * with HTTP_NO_BODY the stream is at its end; else content is pulled. -EBADMSG (*ret_refused may be NULL), -ENOMEM;

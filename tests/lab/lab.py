@@ -382,6 +382,7 @@ class Lab:
         self.skip, self.files = skip, None
         self.requests = []  # heads that http() has read, of all its connections in turn
         self.answers = {}   # path -> a whole response, in place of what http() would say
+        self.whole = []     # those that it got to their end: (first line, fields as one text, content)
         # Not beneath the folder of the test: it vanishes with the namespace, whoever owns what is in it.
         self.folder = tempfile.mkdtemp(prefix="lab-")
         checked(LIBC.mount(b"lab", self.folder.encode(), b"tmpfs", 0, b"mode=755"), "a tmpfs")
@@ -420,6 +421,7 @@ class Lab:
         self.connections.clear()
         self.datagrams.clear()
         self.requests.clear()
+        self.whole.clear()
 
     def quiet(self):
         """Nothing came to any server."""
@@ -555,17 +557,22 @@ class Lab:
             head = await reader.readuntil(b"\r\n\r\n")
             c.took(head)
             self.requests.append(head)
-            n, chunked = 0, False
+            n, chunked, content = 0, False, b""
             for line in head.split(b"\r\n"):
                 if line.lower().startswith(b"content-length:"):
                     n = int(line.split(b":")[1])
                 chunked = chunked or line.lower().replace(b" ", b"") == b"transfer-encoding:chunked"
             if chunked:
                 while (line := await reader.readuntil(b"\r\n")) and int(line.split(b";")[0], 16):
-                    c.took(line + await reader.readexactly(int(line.split(b";")[0], 16) + 2))
+                    chunk = await reader.readexactly(int(line.split(b";")[0], 16) + 2)
+                    c.took(line + chunk)
+                    content += chunk[:-2]
                 c.took(line + await reader.readuntil(b"\r\n"))
             if n:
-                c.took(await reader.readexactly(n))
+                content = await reader.readexactly(n)
+                c.took(content)
+            first, _, fields = head[:-4].partition(b"\r\n")
+            self.whole.append((first.decode("latin-1"), fields.decode("latin-1"), content))
             body, status = b"lab " + head.split(b"\r\n")[0] + b"\n", b"200 OK"
             path = head.split()[1].decode("latin-1").split("?")[0]
             if path in self.answers:

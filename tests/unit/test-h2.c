@@ -592,6 +592,34 @@ TEST(limits) {
 }
 
 /* Streams that are opened only to be reset (CVE-2023-44487), and such as make us reset them (CVE-2025-8671). */
+/* What has no end is known by its age. */
+TEST(head_since) {
+        _cleanup_strbuf_ struct strbuf good = fields(GOOD);
+        struct h2 *h = raw();
+
+        check(go(h, 5) == 0 && h2_head_since(h) == 0);
+        frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM, 1, good.data, 10);
+        check(go(h, 7) == 0 && h2_head_since(h) == 7);
+        frame(NGHTTP2_CONTINUATION, 0, 1, good.data + 10, 5); /* a little more of it makes it no younger */
+        check(go(h, 9) == 0 && h2_head_since(h) == 7 && h2_streams(h) == 1);
+        frame(NGHTTP2_CONTINUATION, NGHTTP2_FLAG_END_HEADERS, 1, good.data + 15, good.len - 15);
+        check(go(h, 11) == 0 && h2_head_since(h) == 0);
+        log_is("request GET / a.test\nclosed\n");
+        /* Half a frame. */
+        frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, 3, good.data, good.len);
+        wire.len -= 3;
+        check(go(h, 13) == 0 && h2_head_since(h) == 13);
+        strbuf_add(&wire, good.data + good.len - 3, 3);
+        check(go(h, 15) == 0 && h2_head_since(h) == 0);
+        log_is("request GET / a.test\nclosed\n");
+        /* Trailers. */
+        headers(5, ":method\nPOST\n:scheme\nhttps\n:path\n/\n:authority\na.test\n", false);
+        frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM, 5, "", 0);
+        check(go(h, 17) == 0 && h2_head_since(h) == 17);
+        h2_free(h);
+        log_is("request POST / a.test body\ncut\n");
+}
+
 TEST(resets) {
         for (unsigned kind = 0; kind < 2; kind++) {
                 struct h2 *h = raw();

@@ -8,6 +8,7 @@
 #include "role/gate/web.h"
 #include "svc/h2.h"
 #include "svc/http-fields.h"
+#include "svc/http-relay.h"
 #include "svc/stream.h"
 
 #define BUFFER_BYTES (HTTP_HEAD_MAX + H2_STREAM_WINDOW + 4096u) /* of each direction of a stream; only while something is in it */
@@ -507,9 +508,14 @@ void webs2_resume(struct gate *g) {
 void webs2_tick(struct gate *g) {
         for (struct web2 *x = g->webs2, *next; x; x = next) {
                 next = x->next;
-                if (h2_streams(x->h2) == 0 && g->loop.now >= x->idle_since + IDLE_MS) {
-                        h2_goaway(x->h2);
-                        pump(x);
-                }
+                uint64_t since = h2_head_since(x->h2);
+                bool late = since > 0 && g->loop.now >= since + HTTP_RELAY_HEAD_MS; /* as with HTTP/1 */
+                if (!late && (h2_streams(x->h2) > 0 || g->loop.now < x->idle_since + IDLE_MS))
+                        continue;
+                if (late)
+                        place_refused(&x->place, NET_HTTP, "no request came in time", "");
+                h2_goaway(x->h2);
+                x->broken |= late;
+                pump(x);
         }
 }
