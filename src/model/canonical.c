@@ -457,6 +457,8 @@ static int read_request(const struct canonical_parts *parts, struct canonical_bu
                 x = canonical_method(parts->method.p, parts->method.n, r, ret_reason);
         if (x < 0)
                 return x;
+        memcpy(b->method, r->method.p, r->method.n);
+        r->method.p = b->method;
         if (r->method.n == 7 && memcmp(r->method.p, "CONNECT", 7) == 0)
                 return refuse("CONNECT asks for a proxy, and there is none: connect to the host itself");
         x = check_places(parts, &p, b->other, ret_reason);

@@ -52,12 +52,14 @@ struct canonical_parts {
         struct request_text host; /* Host or :authority; required but for CONNECT */
 };
 struct canonical_buffer {
+        char method[REQUEST_METHOD_MAX];
         char host[REQUEST_HOST_MAX + 1], other[REQUEST_HOST_MAX + 1];
         char target[REQUEST_TARGET_MAX];
 };
 /* A whole request: reads each part and refuses it where two of them disagree (-EXDEV). The target is in origin form,
  * absolute form (whose scheme, host and port must be the connection's) or "*" (OPTIONS only). CONNECT is refused: a
- * connection needs no proxy. websocket, headers and body are left to the caller, who clears *r before. */
+ * connection needs no proxy. websocket, headers and body are left to the caller, who clears *r before. The texts of *r are in
+ * the buffer, and outlive the parts. */
 int canonical_request(const struct canonical_parts *parts, struct canonical_buffer *b, struct request *r,
                       const char **ret_reason) _must_check_;
 

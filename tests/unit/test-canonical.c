@@ -290,6 +290,20 @@ struct names {
         const char *dialled, *sni, *method, *target, *host;
 };
 static struct request_text text(const char *s) { return (struct request_text){s, s ? strlen(s) : 0}; }
+/* A request outlives the head that it was read from. */
+static bool is_within(const struct canonical_buffer *b, struct request_text t) {
+        return t.n == 0 || (t.p >= (const char *)b && t.p + t.n <= (const char *)(b + 1));
+}
+static bool is_kept(const struct canonical_buffer *b) {
+        bool kept = is_within(b, r.method) && is_within(b, r.host);
+
+        for (size_t i = 0; i < r.n_segments; i++)
+                kept &= is_within(b, r.segment[i]);
+        for (size_t i = 0; i < r.n_query; i++)
+                kept &= is_within(b, r.query[i].key) && is_within(b, r.query[i].value);
+        return kept;
+}
+
 static int whole(const struct names *n, char *out, size_t size) {
         static struct canonical_buffer b;
         struct canonical_parts p = {n->tls, text(n->dialled), (uint16_t)n->port, text(n->sni), text(n->method), text(n->target), text(n->host)};
@@ -303,7 +317,7 @@ static int whole(const struct names *n, char *out, size_t size) {
                 snprintf(out, size, "!%s", why);
                 return x;
         }
-        check(r.layer == REQUEST_L7 && r.tls == n->tls && r.port == n->port);
+        check(r.layer == REQUEST_L7 && r.tls == n->tls && r.port == n->port && is_kept(&b));
         int k = snprintf(out, size, "%.*s ", (int)r.method.n, r.method.p);
         ssize_t m = canonical_write_authority(&r, out + k, size - (size_t)k);
         check(m > 0);
