@@ -39,7 +39,9 @@ void http_fields_measure(const struct http_head *head, struct request *r) {
         r->n_headers = r->header_bytes = 0;
         for (size_t i = 0; i < head->n_fields; i++) {
                 const struct http_field *f = &head->field[i];
-                if (f->hop || (f->id != HTTP_F_OTHER && f->id <= HTTP_F_LAST_HOP) || !http_fields_keep(NULL, head, f))
+                bool handshake = f->id >= HTTP_F_SEC_WEBSOCKET_KEY && f->id <= HTTP_F_SEC_WEBSOCKET_EXTENSIONS;
+                if (f->hop || (f->id != HTTP_F_OTHER && f->id <= HTTP_F_LAST_HOP) || (handshake && !head->websocket) ||
+                    !http_fields_keep(NULL, head, f))
                         continue;
                 r->n_headers++;
                 r->header_bytes += f->name_n + f->value_n;
