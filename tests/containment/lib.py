@@ -386,7 +386,7 @@ class Sandbox:
     def finish(self, p, input=None, timeout=120, started=None, args=(), census=True):
         started = started or time.monotonic()
         try:
-            out, err = p.communicate(input, timeout)
+            out, err = p.communicate(input, timeout * PACE)
         except subprocess.TimeoutExpired:
             p.kill()
             out, err = p.communicate()
