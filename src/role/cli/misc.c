@@ -3,9 +3,11 @@
 #include <stdio.h>
 
 #include "base/fd.h"
+#include "model/network-preset.h"
 #include "model/policy-print.h"
 #include "model/policy.h"
 #include "model/risk.h"
+#include "model/table-layout.h"
 #include "model/table.h"
 #include "role/cli/commands.h"
 #include "role/cli/doctor.h"
@@ -90,6 +92,56 @@ static int policy_check_file(const char *file, bool json) {
         return print(TAKE_PTR(shown));
 }
 
+/* The line of a preset's text that says what it is for. */
+static char *summary_of(const struct network_preset *p) {
+        static const char key[] = "\nsummary: ";
+        const char *s = strstr(p->text, key);
+
+        s = s ? s + sizeof(key) - 1 : "";
+        return strndup(s, strcspn(s, "\n"));
+}
+
+static int list_presets(bool json) {
+        struct json j = {};
+
+        if (json)
+                json_begin(&j, NULL, '[');
+        for (const struct network_preset *p = network_presets; p->name; p++) {
+                _cleanup_free_ char *summary = summary_of(p);
+                if (!json) {
+                        printf("%-16s%s\n", p->name, summary ? summary : "");
+                        continue;
+                }
+                json_begin(&j, NULL, '{');
+                json_str(&j, "name", p->name);
+                json_str(&j, "summary", summary);
+                json_str(&j, "text", p->text);
+                json_end(&j, '}');
+        }
+        if (!json)
+                return fflush(stdout) == 0 ? 0 : EXIT_BELLJAR;
+        json_end(&j, ']');
+        return print(strbuf_take(&j.text));
+}
+
+static int show_preset(const char *name) {
+        struct error e = {};
+
+        for (const struct network_preset *p = network_presets; p->name; p++)
+                if (streq(p->name, name))
+                        return print(strdup(p->text));
+        error_set(&e, ENOENT, "there is no preset %.80s", name);
+        error_fix(&e, "belljar policy presets lists them");
+        error_print(&e);
+        return EXIT_BELLJAR;
+}
+
+static int list_relays(void) {
+        for (size_t i = 0; table_relays[i]; i++)
+                printf("%s\n", table_relays[i]);
+        return fflush(stdout) == 0 ? 0 : EXIT_BELLJAR;
+}
+
 struct policy_options {
         bool json;
         const char *to;
@@ -117,13 +169,20 @@ int command_policy(int argc, char **argv) {
         argv += first;
         if (argc == 2 && streq(argv[0], "compile"))
                 return policy_compile_file(argv[1], o.to, o.json);
+        if (argc == 1 && !o.to && streq(argv[0], "presets"))
+                return list_presets(o.json);
+        if (argc == 2 && !o.json && !o.to && streq(argv[0], "presets"))
+                return show_preset(argv[1]);
+        if (argc == 1 && !o.json && !o.to && streq(argv[0], "relays"))
+                return list_relays();
         if (argc == 1 && !o.json && !o.to && streq(argv[0], "schema"))
                 return print(policy_schema());
         if (argc == 1 && !o.json && !o.to && streq(argv[0], "tiers"))
                 return print(risk_doc());
         if (argc == 2 && !o.to && streq(argv[0], "check"))
                 return policy_check_file(argv[1], o.json);
-        error_set(&e, EINVAL, "belljar policy takes: check [--json] FILE, compile [--json] [--to FILE] FILE, schema, or tiers");
+        error_set(&e, EINVAL, "belljar policy takes: check [--json] FILE, compile [--json] [--to FILE] FILE, presets [--json] [NAME], "
+                            "relays, schema, or tiers");
         error_print(&e);
         return EXIT_BELLJAR;
 }

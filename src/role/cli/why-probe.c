@@ -211,7 +211,7 @@ static void read_events(struct why_probe *p, char *text, bool *ret_denied, bool 
                 *ret_denied |= denied;
                 *ret_unreachable |= unreachable;
                 if (streq(event, "ended"))
-                        p->requests = (long long)json_integer_value(json_object_get(json_object_get(json_object_get(j, "network"), "use"), "carried"));
+                        p->requests = (long long)json_integer_value(json_object_get(json_object_get(json_object_get(j, "network"), "use"), "requests"));
                 json_decref(j);
         }
 }

@@ -28,7 +28,7 @@ struct why_probe {
         bool agrees; /* with the table */
         /* What gate or broker reported, if anything. */
         char *reason, *why, *rule, *fix;
-        long long requests; /* that brokers carried */
+        long long requests; /* that brokers took */
 };
 void why_probe_clear(struct why_probe *p);
 
