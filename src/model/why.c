@@ -64,8 +64,8 @@ const char *why_place(const struct table *t, uint32_t rule, char dst[WHY_TEXT]) 
         if (!table_rule(t, rule, &u))
                 return dst;
         if (u.line == 0) {
-                puts_to(&o, u.deny ? "--deny " : "--allow ");
-                puts_to(&o, u.host);
+                puts_to(&o, u.is_preset ? "--use " : u.deny ? "--deny " : "--allow ");
+                puts_to(&o, u.is_preset ? u.source : u.host);
                 return dst;
         }
         const char *file = u.file ?: "the policy";
