@@ -25,8 +25,9 @@ def installed(belljar):
     die(f"there is no {belljar} with its belljar-init", "make")
 
 
-def in_scratch(args, script):
-    """Runs the script again in a scratch directory: as an ordinary user unless --root was given. Returns its status."""
+def in_scratch(args, script, *more):
+    """Runs the script again in a scratch directory: as an ordinary user unless --root was given. Returns its status. More
+    are files that it imports."""
     belljar, helpers = installed(args.belljar)
     made = None
     become = []
@@ -56,7 +57,7 @@ def in_scratch(args, script):
                "LOGNAME": account.pw_name, "HOME": account.pw_dir, "SHELL": "/bin/sh", "PYTHONDONTWRITEBYTECODE": "1",
                "XDG_STATE_HOME": f"{scratch}/state"}
         # The scripts are copied too: the tree may be where the user cannot read.
-        for name in (os.path.realpath(script), os.path.realpath(__file__)):
+        for name in (os.path.realpath(script), os.path.realpath(__file__), *more):
             shutil.copy(name, scratch)
         inside = [sys.executable, f"{scratch}/{os.path.basename(script)}", *strip(sys.argv[1:]), "--scratch", scratch]
         return subprocess.run(become + inside, env=env, cwd=f"{scratch}/ws").returncode

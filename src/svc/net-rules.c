@@ -68,21 +68,40 @@ static int install(const struct plan_network *p, const void *data, size_t size) 
         return buf ? nft_install(&config, buf, nft_size(&config), &what) : -ENOMEM;
 }
 
-int net_rules_install(const struct plan_network *p, int fd, int userns, int netns, struct error *e) {
-        _cleanup_free_ char *data = NULL;
+static int read_rules(int fd, char **ret, size_t *ret_size) {
         struct stat st;
-        int status;
 
         if ((fcntl(fd, F_GET_SEALS) & SEALS) != SEALS || fstat(fd, &st) < 0 || st.st_size > RULES_BYTES_MAX)
-                return error_set(e, EBADMSG, "the rules are none");
-        data = malloc((size_t)st.st_size + 1);
-        if (!data || pread(fd, data, (size_t)st.st_size, 0) != st.st_size)
-                return error_set(e, EIO, "the rules cannot be read");
+                return -EBADMSG;
+        _cleanup_free_ char *data = malloc((size_t)st.st_size + 1);
+        if (!data)
+                return -ENOMEM;
+        if (pread(fd, data, (size_t)st.st_size, 0) != st.st_size)
+                return -EIO;
+        *ret_size = (size_t)st.st_size;
+        *ret = TAKE_PTR(data);
+        return 0;
+}
+
+bool net_rules_same(int a, int b) {
+        _cleanup_free_ char *x = NULL, *y = NULL;
+        size_t n, m;
+
+        return read_rules(a, &x, &n) == 0 && read_rules(b, &y, &m) == 0 && n == m && memcmp(x, y, n) == 0;
+}
+
+int net_rules_install(const struct plan_network *p, int fd, int userns, int netns, struct error *e) {
+        _cleanup_free_ char *data = NULL;
+        size_t size;
+        int status, r;
+
+        if ((r = read_rules(fd, &data, &size)) < 0)
+                return error_errno(e, r, "the rules cannot be read");
         pid_t pid = fork();
         if (pid == 0) {
                 if (setns(userns, CLONE_NEWUSER) < 0 || setns(netns, CLONE_NEWNET) < 0)
                         _exit(errno & 127);
-                _exit(-install(p, data, (size_t)st.st_size) & 127);
+                _exit(-install(p, data, size) & 127);
         }
         if (pid < 0)
                 return error_errno(e, errno, "a process cannot be made");

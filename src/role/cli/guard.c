@@ -50,6 +50,9 @@ struct stream {
         struct buffer buf;
 };
 
+#define RULES_PLANNED (-1) /* nothing has changed them */
+#define RULES_UNKNOWN (-2)
+
 struct relay {
         struct guard *g;
         int sigfd;
@@ -68,6 +71,7 @@ struct relay {
         struct table table; /* that is in force, mapped */
         struct account *accounts; /* of its budgets */
         size_t n_accounts;
+        int rules; /* the namespace's, as the last change of the policy had them; RULES_* */
         struct run_result result;
         struct error *e;
 };
@@ -249,11 +253,27 @@ static void follow_policy(struct relay *r, int table, int budgets) {
                 account_unmap(old, n_old);
 }
 
+/* Most policies differ in what the gate decides alone, and a change of the namespace's rules takes the kernel 10 ms and more. */
+static int change_namespace(struct relay *r, const int *fds, struct error *e) {
+        _cleanup_fd_ int planned = r->rules == RULES_PLANNED ? net_rules_seal(&r->g->plan->network) : -1;
+        int k;
+
+        if (net_rules_same(r->rules == RULES_PLANNED ? planned : r->rules, fds[2]))
+                return 0;
+        fd_close(r->rules);
+        r->rules = RULES_UNKNOWN;
+        if ((k = net_rules_install(&r->g->plan->network, fds[2], fds[0], fds[1], e)) < 0)
+                return k;
+        if ((k = fcntl(fds[2], F_DUPFD_CLOEXEC, 0)) >= 0)
+                r->rules = k;
+        return 0;
+}
+
 static void change_rules(struct relay *r, const int *fds, size_t n) {
         struct run_msg done = {.type = RUN_NET_RULES_DONE, .status = -EPROTO};
 
         if (n == 5)
-                done.status = net_rules_install(&r->g->plan->network, fds[2], fds[0], fds[1], &done.error);
+                done.status = change_namespace(r, fds, &done.error);
         if (done.status == 0) {
                 r->g->log.updates++;
                 follow_policy(r, fds[3], fds[4]);
@@ -529,6 +549,7 @@ void guard_run(struct guard *g, struct run_result *ret, struct error *e) {
         r.g = g;
         r.e = e;
         r.in_open = true;
+        r.rules = RULES_PLANNED;
         r.watch_keys = g->stdin_raw;
         r.out[0].from = r.out[1].from = r.out[2].from = -1;
         for (int i = 0; i < 2; i++)

@@ -39,9 +39,10 @@ static void serve(struct supervisor *x) {
 
         if (n == -EAGAIN || n == -EINTR)
                 return;
-        if (n <= 0)
+        if (n <= 0) {
                 fd_close(TAKE_FD(x->asker));
-        else if (n == sizeof(q) && q.type == CONTROL_UPDATE && n_fds == 3 && !x->ended) {
+                x->network.asked = false; /* the next one asks for something else */
+        } else if (n == sizeof(q) && q.type == CONTROL_UPDATE && n_fds == 3 && !x->ended) {
                 network_update(x, fds, q.reads_tls);
                 n_fds = 0;
         } else

@@ -34,7 +34,7 @@ void network_init(struct network_side *n) {
         for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++)
                 n->brokers[i] = PEER_NONE;
         n->userns = n->netns = n->table = n->ca = -1;
-        n->next[0] = n->next[1] = n->next[2] = -1;
+        n->former[0] = n->former[1] = -1;
 }
 
 static void close_sockets(struct network_side *n) {
@@ -55,82 +55,89 @@ void network_cut(struct supervisor *x) {
         control_answer(x, -ESHUTDOWN, "the run has no network any more");
 }
 
-static void drop_next(struct network_side *n) {
-        for (size_t i = 0; i < ELEMENTSOF(n->next); i++)
-                fd_close(TAKE_FD(n->next[i]));
-}
-
-/* First the rules, by the guard, all or none; what they let through is decided on by the gate all the same. */
-void network_update(struct supervisor *x, int fds[3], bool reads_tls) {
-        struct network_side *n = &x->network;
-        const int rules[] = {n->userns, n->netns, fds[2], fds[0], fds[1]};
-        struct run_msg m = {.type = RUN_NET_RULES};
-        struct stat st;
-
-        if (n->next[0] >= 0) { /* who asked for it has gone, and the guard has not answered yet */
-                control_answer(x, -EBUSY, "another policy is just being put in force");
-                for (size_t i = 0; i < ELEMENTSOF(n->next); i++)
-                        close(fds[i]);
-                return;
-        }
-        memcpy(n->next, fds, sizeof(n->next));
-        if (n->closed || n->table < 0)
-                control_answer(x, -ENOTSUP, "the run was started without a network");
-        else if (reads_tls && (fstat(n->ca, &st) < 0 || st.st_size == 0))
-                control_answer(x, -ENOTSUP, "rules that look at requests within TLS need a CA in the sandbox, which is made at the start, "
-                                            "when the policy has such a rule");
-        else if (fd_send(x->s->cli, &m, sizeof(m), rules, ELEMENTSOF(rules), MSG_DONTWAIT) < 0)
-                control_answer(x, -EIO, "the run's own command does not answer");
-        else
-                return;
-        drop_next(n);
-}
-
-/* Every gate and broker that runs has said that the new policy is in force, or runs no more. */
-static void settle(struct supervisor *x) {
-        struct network_side *n = &x->network;
-        bool unsure = n->gate.unsure;
-
-        for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++)
-                unsure = unsure || n->brokers[i].unsure;
-        if (n->unsure_until == 0 || unsure)
-                return;
-        n->unsure_until = 0;
-        control_answer(x, 0, NULL);
-}
-
 /* One that does not take it does not go on with the old one either. */
 static void order_policy(struct network_peer *p, const int *fds, size_t n) {
         const struct net_order order = {.type = NET_POLICY};
 
         if (p->fd < 0)
                 return;
-        p->unsure = true;
+        p->unsure++;
         if (fd_send(p->fd, &order, sizeof(order), fds, n, MSG_DONTWAIT) < 0)
                 peer_close(p);
 }
 
-void network_rules_done(struct supervisor *x, int result, const char *text) {
+/* For all that run, and those that are started from here on. */
+static void change_policy(struct supervisor *x, int table, int budgets) {
+        const int both[] = {table, budgets};
         struct network_side *n = &x->network;
 
-        if (n->next[0] < 0)
-                return;
-        if (result < 0) {
-                drop_next(n);
-                control_answer(x, result, text);
-                return;
-        }
-        /* Those that are started from here on have it from the start. */
-        close(n->table);
-        close(x->s->budgets);
-        n->table = TAKE_FD(n->next[0]);
-        x->s->budgets = TAKE_FD(n->next[1]);
-        drop_next(n);
-        const int both[] = {n->table, x->s->budgets};
+        n->table = table;
+        x->s->budgets = budgets;
         n->unsure_until = supervisor_now() + UPDATE_MS;
         order_policy(&n->gate, both, 1);
         for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++)
                 order_policy(&n->brokers[i], both, 2);
+}
+
+/* Every gate and broker that runs has said that the new policy is in force, or runs no more; and the guard, that the rules are. */
+static void settle(struct supervisor *x) {
+        struct network_side *n = &x->network;
+        bool unsure = n->gate.unsure > 0 || n->former[0] >= 0;
+
+        for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++)
+                unsure = unsure || n->brokers[i].unsure > 0;
+        if (n->unsure_until == 0 || unsure)
+                return;
+        n->unsure_until = 0;
+        if (n->asked)
+                control_answer(x, 0, NULL);
+        n->asked = false;
+}
+
+/* Gate and brokers have it at once: they decide, whatever the namespace's rules let through, which take the kernel a grace period
+ * of RCU (10 ms and more). Where the guard cannot change those, the former policy comes back. */
+void network_update(struct supervisor *x, int fds[3], bool reads_tls) {
+        struct network_side *n = &x->network;
+        const int rules[] = {n->userns, n->netns, fds[2], fds[0], fds[1]};
+        struct run_msg m = {.type = RUN_NET_RULES};
+        struct stat st;
+
+        if (n->former[0] >= 0) /* who asked for it has gone, and the guard has not answered yet */
+                control_answer(x, -EBUSY, "another policy is just being put in force");
+        else if (n->closed || n->table < 0)
+                control_answer(x, -ENOTSUP, "the run was started without a network");
+        else if (reads_tls && (fstat(n->ca, &st) < 0 || st.st_size == 0))
+                control_answer(x, -ENOTSUP, "rules that look at requests within TLS need a CA in the sandbox, which is made at the start, "
+                                            "when the policy has such a rule");
+        else if (fd_send(x->s->cli, &m, sizeof(m), rules, ELEMENTSOF(rules), MSG_DONTWAIT) < 0)
+                control_answer(x, -EIO, "the run's own command does not answer");
+        else {
+                n->former[0] = n->table;
+                n->former[1] = x->s->budgets;
+                change_policy(x, TAKE_FD(fds[0]), TAKE_FD(fds[1]));
+                n->asked = true;
+        }
+        for (size_t i = 0; i < 3; i++)
+                fd_close(fds[i]);
+}
+
+void network_rules_done(struct supervisor *x, int result, const char *text) {
+        struct network_side *n = &x->network;
+        int table = TAKE_FD(n->former[0]), budgets = TAKE_FD(n->former[1]);
+
+        if (table < 0)
+                return;
+        if (result < 0) {
+                int refused[] = {n->table, x->s->budgets};
+                change_policy(x, table, budgets);
+                table = refused[0];
+                budgets = refused[1];
+                if (n->asked)
+                        control_answer(x, result, text);
+                n->asked = false;
+        }
+        close(table);
+        close(budgets);
         settle(x);
 }
 
@@ -265,7 +272,7 @@ static void on_report(struct supervisor *x, const struct net_report *report, str
                 x->network.flushed = x->network.flushed || gate;
                 break;
         case NET_POLICY_DONE:
-                from->unsure = false;
+                from->unsure -= from->unsure > 0;
                 settle(x);
                 break;
         case NET_LEASE_WANTED:

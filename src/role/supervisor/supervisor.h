@@ -10,7 +10,7 @@ struct network_peer {
         int fd;          /* socket to it; -1: there is none */
         int pidfd;       /* its process, once the guard has said so; else -1 */
         uint32_t serial; /* of the request to start it */
-        bool unsure;     /* has not said yet that the new policy is in force */
+        unsigned unsure; /* orders of a new policy that it has not said yet to be in force */
         uint64_t second; /* in which it has said so much: */
         unsigned said;
 };
@@ -23,7 +23,8 @@ struct network_side {
         uint32_t serial;      /* the last one */
         unsigned gates, brokers_started; /* so far */
         bool closed, flushed;
-        int next[3];          /* a policy that is being put in force: table, budgets, rules; -1: none */
+        int former[2];        /* table and budgets, to go back to while the guard changes the rules; -1: it does not */
+        bool asked;           /* who asked for the policy waits for the answer */
         uint64_t unsure_until; /* ms: a gate or broker that has not said by then that it is in force is ended; 0: nothing to say */
         uint64_t lost;        /* reports that nobody took */
 };
