@@ -592,7 +592,7 @@ def visible():
 
 # ---- requests ----
 
-def requests(path):
+def requests(path, to="ok.test"):
     """A JSON file of [name, port, server name or null, [bytes as latin-1, ...]]: each over a connection of its own to ok.test, with
     TLS where the port is 443. Says the status of each response that came, in one line: "http.NAME STATUS..."; 0 is an end, -1 a reset."""
     import json
@@ -604,7 +604,7 @@ def requests(path):
     for name, port, sni, parts in todo:
         answers, data = [], b""
         try:
-            s = socket.create_connection(("ok.test", port), 5)
+            s = socket.create_connection((to, port), 5)
             s.settimeout(3)
             if port == 443:
                 s = tls.wrap_socket(s, server_hostname=sni)
@@ -619,7 +619,7 @@ def requests(path):
                 data += got
                 while b"\r\n\r\n" in data:
                     head, _, rest = data.partition(b"\r\n\r\n")
-                    n = next((int(x.split(b":")[1]) for x in head.split(b"\r\n") if x.lower().startswith(b"content-length:")), 0)
+                    n = next((int(x.split(b":")[1]) for x in head.split(b"\r\n") if x.lower().startswith(b"content-length:") and not parts[0].startswith("HEAD ")), 0)
                     if len(rest) < n:
                         break
                     answers.append(int(head.split()[1]))

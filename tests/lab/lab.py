@@ -192,7 +192,7 @@ def not_over_files():
 
 # ---- certificates ----
 
-NAMES = ["ok.test", "no.test", "other.test", "six.test", "alias.test", "*.w.ok.test", "filed.test", "*.ok.test"]
+NAMES = ["ok.test", "no.test", "other.test", "six.test", "alias.test", "*.w.ok.test", "filed.test", "*.ok.test", "github.com", "registry.npmjs.org"]
 
 
 def openssl(*argv, **kw):
@@ -382,6 +382,8 @@ class Lab:
         self.skip, self.files = skip, None
         self.requests = []  # heads that http() has read, of all its connections in turn
         self.answers = {}   # path -> a whole response, in place of what http() would say
+        self.endless = {}   # path -> a head, behind which bytes follow without end
+        self.git = None     # a folder whose repositories git's own server answers for, beneath /acme/
         self.whole = []     # those that it got to their end: (first line, fields as one text, content)
         # Not beneath the folder of the test: it vanishes with the namespace, whoever owns what is in it.
         self.folder = tempfile.mkdtemp(prefix="lab-")
@@ -426,6 +428,20 @@ class Lab:
     def quiet(self):
         """Nothing came to any server."""
         return not (self.queries or self.connections or self.datagrams)
+
+    def settle(self, seconds=3):
+        """Until the connections of before are over: their last packets are nobody else's."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            busy = 0
+            for name in ("tcp", "tcp6"):
+                with open(f"/proc/thread-self/net/{name}", encoding="ascii") as f:
+                    fields = [line.split() for line in f][1:]
+                # Neither listens (0A) nor was over a while ago (06).
+                busy += sum(x[3] not in ("0A", "06") and f":{HANG:04X}" not in x[1] + x[2] for x in fields)
+            if not busy:
+                break
+            time.sleep(0.01)
 
     def log(self):
         return f"queries {self.queries[:20]}\nconnections {self.connections[:20]}\ndatagrams {self.datagrams[:20]}"
@@ -575,6 +591,15 @@ class Lab:
             self.whole.append((first.decode("latin-1"), fields.decode("latin-1"), content))
             body, status = b"lab " + head.split(b"\r\n")[0] + b"\n", b"200 OK"
             path = head.split()[1].decode("latin-1").split("?")[0]
+            if path in self.endless:
+                writer.write(self.endless[path])
+                while True:
+                    writer.write(b"10000\r\n" + bytes(65536) + b"\r\n")
+                    await writer.drain()
+            if self.git and path.startswith("/acme/"):
+                writer.write(await self.git_answer(first, fields, content))
+                await writer.drain()
+                continue
             if path in self.answers:
                 writer.write(self.answers[path])
                 await writer.drain()
@@ -588,6 +613,19 @@ class Lab:
             writer.write(b"HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % (status, len(body)) +
                          (b"" if head.startswith(b"HEAD") else body))
             await writer.drain()
+
+    async def git_answer(self, first, fields, content):
+        """By git http-backend, a CGI program."""
+        method, target, _ = first.decode("latin-1").split()
+        path, _, query = target.partition("?")
+        head = {k.lower(): v.strip() for k, _, v in (x.partition(":") for x in fields.decode("latin-1").split("\r\n"))}
+        env = {"PATH": PATH, "GIT_PROJECT_ROOT": self.git, "GIT_HTTP_EXPORT_ALL": "1", "GIT_CONFIG_NOSYSTEM": "1", "HOME": self.git, "REQUEST_METHOD": method, "PATH_INFO": path, "QUERY_STRING": query,
+               "CONTENT_TYPE": head.get("content-type", ""), "REMOTE_USER": "x", "CONTENT_LENGTH": str(len(content)), "HTTP_CONTENT_ENCODING": head.get("content-encoding", ""), "GIT_PROTOCOL": head.get("git-protocol", "")}
+        p = await asyncio.create_subprocess_exec("git", "http-backend", env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        top, _, body = (await p.communicate(content))[0].partition(b"\r\n\r\n")
+        lines = [x for x in top.split(b"\r\n") if not x.startswith(b"Status:")]
+        status = next((x[8:] for x in top.split(b"\r\n") if x.startswith(b"Status:")), b"200 OK")
+        return b"\r\n".join([b"HTTP/1.1 " + status, *lines, b"Content-Length: %d" % len(body)]) + b"\r\n\r\n" + body
 
     async def dns_stream(self, c, reader, writer):
         while True:
