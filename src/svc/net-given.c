@@ -117,18 +117,32 @@ void given_add_by(struct given *g, const char *url, size_t n, const char *by, si
         add(g, url, n, giver == provenance_origin_hash(&g->key, url, n) ? 0 : told(g, giver));
 }
 
+/* 0: it is not there; else 1 + its price. */
+static uint64_t value_of(const struct given *g, const struct provenance_mark *m) {
+        const struct slot *s = find(g, m->hash);
+        return s ? __atomic_load_n(&s->value, __ATOMIC_ACQUIRE) : 0;
+}
+
 uint64_t given_price(const struct given *g, const char *url, size_t n) {
         struct provenance_mark mark[PROVENANCE_MARKS_MAX];
         size_t count = provenance_marks(&g->key, url, n, mark);
         uint64_t least = provenance_bits(n, 0);
 
         for (size_t i = 0; i < count; i++) {
-                const struct slot *s = find(g, mark[i].hash);
-                uint64_t value = s ? __atomic_load_n(&s->value, __ATOMIC_ACQUIRE) : 0;
+                uint64_t value = value_of(g, &mark[i]);
                 if (value > 0)
                         least = MIN(least, value - 1 + (mark[i].whole ? 0 : provenance_bits(n, mark[i].at)));
         }
         return least;
+}
+
+size_t given_reach(const struct given *g, const char *url, size_t n) {
+        struct provenance_mark mark[PROVENANCE_MARKS_MAX];
+        size_t count = provenance_marks(&g->key, url, n, mark);
+
+        while (count > 0 && value_of(g, &mark[count - 1]) != 1)
+                count--;
+        return count > 0 ? mark[count - 1].at : 0;
 }
 
 void given_tell(struct given *g, const char *url, size_t n, uint64_t bits) {

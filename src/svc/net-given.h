@@ -31,5 +31,7 @@ void given_add(struct given *g, const char *url, size_t n);
 void given_add_by(struct given *g, const char *url, size_t n, const char *by, size_t n_by);
 /* What asking for it would tell its origin, in bits; 0: it was given. */
 uint64_t given_price(const struct given *g, const char *url, size_t n);
+/* How much of its beginning was given for nothing. */
+size_t given_reach(const struct given *g, const char *url, size_t n);
 /* The origin of the URL is told so many bits. */
 void given_tell(struct given *g, const char *url, size_t n, uint64_t bits);

@@ -158,6 +158,7 @@ struct given_exchange {
         char url[PROVENANCE_TEXT_MAX]; /* asked for, as text */
         size_t n_url;
         struct url_scan *scan;         /* of the response's body, while there is something to be found */
+        struct given_words *words;     /* what the request's fields say, until its response has come */
 };
 int given_init(int fd) _must_check_;
 /* Another policy is in force. */
@@ -165,6 +166,8 @@ void given_policy(const struct table *t);
 /* A request that *v allows: whether its URL was given, or is paid for. false: *v says why; *ret_spent is set where a budget is
  * used up. */
 bool given_ask(struct given_exchange *x, const struct request *r, struct verdict *v, const char **ret_spent) _must_check_;
+/* What its fields say, which go along; false: no memory. */
+bool given_fields(struct given_exchange *x, const struct http_head *h) _must_check_;
 /* Whether the request that is at work may go on under another policy's verdict. */
 bool given_still(const struct given_exchange *x, const struct verdict *v) _must_check_;
 /* n bytes of its body, or of its WebSocket, were sent. */

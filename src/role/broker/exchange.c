@@ -24,6 +24,7 @@ struct exchange {
         struct request request;
         struct verdict verdict;
         struct canonical_buffer canonical;
+        char method[REQUEST_METHOD_MAX]; /* request.method: what it was read from is gone while its body passes */
         char target[3 * REQUEST_TARGET_MAX], authority[REQUEST_HOST_MAX + 9];
         uint64_t up, down;
         char why[WHY_TEXT];
@@ -114,6 +115,8 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
                 report(x, NET_DENIED, why);
                 return HTTP_RELAY_CUT;
         }
+        memcpy(x->method, x->request.method.p, MIN(x->request.method.n, sizeof(x->method)));
+        x->request.method = (struct request_text){x->method, MIN(x->request.method.n, sizeof(x->method))};
         http_fields_measure(&r->request, &x->request);
         ssize_t n = canonical_write_target(&x->request, x->target, sizeof(x->target) - 1),
                 a = canonical_write_authority(&x->request, x->authority, sizeof(x->authority));
@@ -137,6 +140,8 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
         out->target = (struct http_text){x->target, (size_t)n};
         out->host = (struct http_text){x->authority, (size_t)a};
         out->keep = http_fields_keep;
+        if (!given_fields(&x->given, &r->request))
+                return HTTP_RELAY_CUT;
         if (given_asked()) { /* it is read on its way */
                 static const struct http1_line plain = {{"accept-encoding", 15}, {"identity", 8}};
                 out->keep = given_keep;

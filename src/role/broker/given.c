@@ -56,14 +56,91 @@ void given_body(const struct given_exchange *x, size_t n) {
                 given_tell(store, x->url, x->n_url, 8 * (uint64_t)n);
 }
 
+/* --- what the request's own fields say, and a response may say after it --- */
+
+/* Hashes of all pieces of GRAM bytes in their names and values; a power of two of slots, 0: free. */
+#define GRAM 12u
+struct given_words {
+        size_t slots;
+        uint32_t slot[];
+};
+
+static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
+
+static uint32_t gram_hash(const char *p) {
+        uint32_t h = 2166136261u; /* FNV-1a */
+        for (size_t i = 0; i < GRAM; i++)
+                h = (h ^ (uint8_t)lower(p[i])) * 16777619u;
+        return h ? h : 1;
+}
+
+/* The slot of a hash, or a free one; there always is one. */
+static uint32_t *gram_slot(struct given_words *w, uint32_t h) {
+        size_t at = (h ^ h >> 15) & (w->slots - 1);
+        while (w->slot[at] && w->slot[at] != h)
+                at = (at + 1) & (w->slots - 1);
+        return &w->slot[at];
+}
+
+static void add_grams(struct given_words *w, struct http_text t) {
+        for (size_t i = 0; i + GRAM <= t.n; i++) {
+                uint32_t h = gram_hash(t.p + i);
+                *gram_slot(w, h) = h;
+        }
+}
+
+static bool has_gram(struct given_words *w, const char *p, size_t n) {
+        for (size_t i = 0; i + GRAM <= n; i++)
+                if (*gram_slot(w, gram_hash(p + i)))
+                        return true;
+        return false;
+}
+
+/* Host is what was decided on, and not the sandbox's to say. */
+static bool speaks(const struct http_field *f) { return !f->hop && f->id != HTTP_F_HOST; }
+
+bool given_fields(struct given_exchange *x, const struct http_head *h) {
+        size_t bytes = 0, slots = 64;
+
+        free(TAKE_PTR(x->words));
+        if (!asked)
+                return true;
+        for (size_t i = 0; i < h->n_fields; i++)
+                bytes += speaks(&h->field[i]) ? h->field[i].name_n + h->field[i].value_n : 0;
+        while (slots < 2 * bytes)
+                slots *= 2;
+        struct given_words *w = (struct given_words *)calloc(1, sizeof(*w) + slots * sizeof(*w->slot));
+        if (!w)
+                return false;
+        w->slots = slots;
+        for (size_t i = 0; i < h->n_fields; i++)
+                if (speaks(&h->field[i])) {
+                        add_grams(w, http_field_name(h, &h->field[i]));
+                        add_grams(w, http_field_value(h, &h->field[i]));
+                }
+        x->words = w;
+        return true;
+}
+
 /* --- responses --- */
+
+static bool same_origin(const struct given_exchange *x, const char *url, size_t n) {
+        size_t k = provenance_origin(url, n);
+        return k == provenance_origin(x->url, x->n_url) && memcmp(url, x->url, k) == 0;
+}
 
 static void take(struct given_exchange *x, const char *ref, size_t n) {
         char url[PROVENANCE_TEXT_MAX];
         ssize_t k = provenance_resolve(x->url, x->n_url, ref, n, url, sizeof(url));
 
-        if (k > 0)
-                given_add_by(store, url, (size_t)k, x->url, x->n_url);
+        if (k < 0)
+                return;
+        if (!same_origin(x, url, (size_t)k)) {
+                size_t reach = given_reach(store, url, (size_t)k);
+                if (!x->words || has_gram(x->words, url + reach, (size_t)k - reach))
+                        return;
+        }
+        given_add_by(store, url, (size_t)k, x->url, x->n_url);
 }
 
 static void found(void *arg, const char *text, size_t n) { take((struct given_exchange *)arg, text, n); }
@@ -98,7 +175,7 @@ static void take_fields(struct given_exchange *x, const struct http_head *h, boo
 void given_response(struct given_exchange *x, const struct http_head *h) {
         bool plain;
 
-        given_done(x, true);
+        free(TAKE_PTR(x->scan));
         if (!asked || x->n_url == 0)
                 return;
         take_fields(x, h, &plain);
@@ -116,6 +193,7 @@ void given_done(struct given_exchange *x, bool cut) {
         if (x->scan && !cut)
                 url_scan_end(x->scan);
         free(TAKE_PTR(x->scan));
+        free(TAKE_PTR(x->words));
 }
 
 bool given_keep(void *arg, const struct http_head *head, const struct http_field *field) {
