@@ -118,6 +118,18 @@ uint64_t provenance_origin_hash(const struct provenance_key *k, const char *text
 
 uint64_t provenance_bits(size_t n, size_t at) { return 8u * (uint64_t)(n - at + 1); }
 
+uint64_t provenance_bits_beyond(const char *url, size_t n, const char *known, size_t n_known) {
+        static const struct provenance_key any = {};
+        struct provenance_mark a[PROVENANCE_MARKS_MAX], b[PROVENANCE_MARKS_MAX];
+        size_t n_a = provenance_marks(&any, url, n, a), n_b = provenance_marks(&any, known, n_known, b);
+
+        while (n_a-- > 0)
+                for (size_t i = n_b; i-- > 0;)
+                        if (a[n_a].hash == b[i].hash && a[n_a].at == b[i].at)
+                                return a[n_a].whole ? 0 : provenance_bits(n, a[n_a].at);
+        return provenance_bits(n, 0);
+}
+
 /* --- references --- */
 
 static bool is_alpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }

@@ -34,6 +34,9 @@ uint64_t provenance_origin_hash(const struct provenance_key *k, const char *text
 /* Bits that a URL of n bytes carries where all before `at` is known: 8 for each byte, and 8 for where it ends. */
 uint64_t provenance_bits(size_t n, size_t at);
 
+/* The same of a URL where only another one, or an origin, is known; 0: it is that one. */
+uint64_t provenance_bits_beyond(const char *url, size_t n, const char *known, size_t n_known);
+
 /* What a reference in the response to `base` (a text as above) means, or what a URL by itself does where n_base is 0: the text of
  * a URL. Returns its length; -EINVAL: it means none that could be asked for. */
 ssize_t provenance_resolve(const char *base, size_t n_base, const char *ref, size_t n_ref, char *buf, size_t size) _must_check_;

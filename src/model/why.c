@@ -449,6 +449,19 @@ static void rule_json(struct json *j, const char *key, const struct table *t, ui
         json_end(j, '}');
 }
 
+uint64_t why_novel(const struct table *t, const struct request *r) {
+        char url[PROVENANCE_TEXT_MAX];
+        ssize_t n = provenance_text(r, url, sizeof(url));
+        uint64_t least = n < 0 ? UINT64_MAX : provenance_bits((size_t)n, 0);
+        const char *given;
+
+        for (size_t i = 0; n >= 0 && (given = table_given(t, i)); i++) {
+                uint64_t bits = provenance_bits_beyond(url, (size_t)n, given, strlen(given));
+                least = MIN(least, bits);
+        }
+        return least;
+}
+
 void why_json(struct json *j, const char *key, const struct table *t, const struct request *r, const struct verdict *v) {
         static const char *const access[] = {"refused", "tcp", "tls", "read"};
         char text[WHY_TEXT];
@@ -468,6 +481,8 @@ void why_json(struct json *j, const char *key, const struct table *t, const stru
         json_end(j, ']');
         json_str(j, "secret", v->secret == TABLE_NONE ? NULL : table_secret_name(t, v->secret));
         json_bool(j, "provenance", v->provenance);
+        if (v->provenance)
+                json_num(j, "novel", (long long)MIN(why_novel(t, r), INT64_MAX));
         json_num(j, "budgets", (long long)v->n_budgets);
         json_end(j, '}');
 }

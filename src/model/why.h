@@ -13,6 +13,8 @@
 const char *why_word(enum verdict_reason reason);
 /* One sentence without a full stop: "no rule names api.example.com". */
 const char *why_reason(const struct table *t, const struct request *r, const struct verdict *v, char dst[WHY_TEXT]);
+/* Bits of a request's URL that are new where nothing is given but what the policy gives; 0: it gives it. */
+uint64_t why_novel(const struct table *t, const struct request *r);
 /* The flag or the policy's line that would let it pass; "" of what is allowed. */
 const char *why_fix(const struct table *t, const struct request *r, const struct verdict *v, char dst[WHY_TEXT]);
 /* A rule's place: "belljar.yaml:12", "belljar.yaml:12 (npm-install)", "--allow api.example.com"; "" for TABLE_NONE. */
@@ -21,5 +23,5 @@ const char *why_place(const struct table *t, uint32_t rule, char dst[WHY_TEXT]);
 const char *why_request(const struct request *r, char dst[WHY_TEXT]);
 
 /* An object: allowed, reason, why, fix, rule and rules (each with index, host, source, line, preset), access, quiet, and of
- * what is allowed secret, provenance and how many budgets are charged. */
+ * what is allowed secret, provenance, with it the new bits (novel), and how many budgets are charged. */
 void why_json(struct json *j, const char *key, const struct table *t, const struct request *r, const struct verdict *v);

@@ -33,6 +33,18 @@ TEST(given) {
         given_unmap(g);
 }
 
+TEST(reach) {
+        struct given *g = make();
+
+        check(given_reach(g, T("https://a.test/x")) == 0);
+        given_add(g, T("https://a.test/x"));
+        check(given_reach(g, T("https://a.test/x")) == 16 && given_reach(g, T("https://a.test/y")) == 15 && given_reach(g, T("https://a.test/x?q")) == 16);
+        given_tell(g, T("https://b.test/"), 8);
+        given_add_by(g, T("https://a.test/y/z"), T("https://b.test/"));
+        check(given_reach(g, T("https://a.test/y/z")) == 15);
+        given_unmap(g);
+}
+
 TEST(givers) {
         struct given *g = make();
         static const char a[] = "https://a.test/1", b[] = "https://b.test/x?q=secret";

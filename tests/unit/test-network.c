@@ -339,6 +339,32 @@ TEST(budgets_secrets_and_what_rules_are) {
         check(fixture_ask(&t, "GET https://a.test/").provenance);
 }
 
+static void gives(const struct table *t, const char *want) {
+        _cleanup_strbuf_ struct strbuf b = {};
+        const char *url;
+
+        for (size_t i = 0; (url = table_given(t, i)); i++)
+                strbuf_printf(&b, "%s ", url);
+        check_streq(b.data ?: "", want);
+}
+
+TEST(what_is_given) {
+        struct table t = compiled("network:\n- {host: a.test, provenance: true, budget: {novel: 9}}\n- {host: b.test, paths: [/x, '/y/*'], methods: [GET]}\n"
+                                  "- {host: '*.c.test', provenance: true}\n- {deny: true, host: d.test, paths: [/z]}\nbudget: {novel: 5}\n"
+                                  "given: ['HTTPS://E.test/%7ea?b=c', http://e.test]\n");
+        struct network_budget b;
+
+        check(table_asks_provenance(&t));
+        gives(&t, "https://e.test/~a?b=c http://e.test/ https://a.test https://a.test/ https://b.test https://b.test/x ");
+        check(table_budget(&t, 0, &b) && b.novel == 9 && b.up == UINT64_MAX && table_budget(&t, TABLE_NONE, &b) && b.novel == 5);
+        /* What no rule asks for is kept all the same: another policy may. */
+        t = compiled("network:\n- {host: a.test, paths: [/x]}\ngiven: ['https://e.test/']\n");
+        check(!table_asks_provenance(&t));
+        gives(&t, "https://e.test/ ");
+        t = compiled("network:\n- {host: a.test, paths: [/x]}\n");
+        gives(&t, "");
+}
+
 TEST(different_secrets_must_not_meet) {
         refused("network:\n- {host: a.test, secret: one}\n- {host: a.test, secret: two}\n", "GET https://a.test/", "differ");
         refused("network:\n- {host: '*.a.test', secret: one, paths: [/x/**]}\n- {host: b.a.test, secret: two, paths: ['/*/y*']}\n",
@@ -359,6 +385,13 @@ TEST(different_secrets_must_not_meet) {
 }
 
 TEST(rules_that_are_none) {
+        refused("network: [{host: a.test, budget: {novel: 8}}]\n", "a budget of novel, in a rule that lets every URL pass", "provenance: true");
+        refused("network: [{use: npm-install, budget: {novel: 8}}]\n", "a budget of novel", "provenance");
+        refused("network: [{host: a.test, provenance: true, budget: {novel: 0}}]\n", "novel", "");
+        refused("given: [/x]\n", "the URL \"/x\": the URL does not begin with http://", "");
+        refused("given: ['https://a.test/x#y']\n", "fragment", "");
+        refused("given: ['https://u@a.test/']\n", "user name", "");
+        refused("given: https://a.test/\n", "given", "");
         refused("network: [{methods: [GET]}]\n", "p.yaml:2:11: a rule without the key host", "host: NAME");
         refused("network: [{host: localhost}]\n", "sandbox's own", "addresses");
         refused("network: [{host: '127.1.2.3', port: 1}]\n", "sandbox's own", "");

@@ -35,6 +35,20 @@ TEST(marks) {
         check(provenance_bits(20, 20) == 8 && provenance_bits(20, 0) == 168);
 }
 
+TEST(beyond) {
+        static const struct {
+                const char *url, *known;
+                uint64_t bits;
+        } rows[] = {
+                {"https://a.test/x", "https://a.test/x", 0}, {"https://a.test/x?q", "https://a.test/x", 24}, {"https://a.test/xy", "https://a.test/x", 24},
+                {"https://a.test/x", "https://a.test/x?q", 8}, {"https://a.test/", "https://a.test", 16}, {"https://a.test/list?q", "https://a.test/listing", 56},
+                {"https://b.test/x", "https://a.test/x", 136},
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++)
+                check(provenance_bits_beyond(rows[i].url, strlen(rows[i].url), rows[i].known, strlen(rows[i].known)) == rows[i].bits);
+}
+
 TEST(many_marks) {
         struct provenance_mark m[PROVENANCE_MARKS_MAX];
         char text[4096] = "https://a.test/";

@@ -93,6 +93,41 @@ TEST(words) {
                 check(why_word(i)[0] && why_word(i)[0] != '?');
 }
 
+/* Only a broker finds that a URL was not given; the words are the same everywhere. */
+TEST(provenance) {
+        static const char *const rules = "network:\n- {host: a.test, provenance: true, query: ['*']}\ngiven: ['https://a.test/x']\n";
+        _cleanup_free_ char *text = str_printf("version: 1\n%s", rules);
+        _cleanup_policy_ struct policy *p = policy_of(text);
+        _cleanup_free_ void *block = NULL;
+        char buf[REQUEST_HOST_MAX + 1 + REQUEST_TARGET_MAX], said[WHY_TEXT];
+        static const struct {
+                const char *url;
+                unsigned bits;
+        } rows[] = {{"https://a.test/x", 0}, {"https://a.test/", 0}, {"https://a.test/x?q='", 40}, {"https://a.test/y", 16}};
+        struct error e = {};
+        struct request r = {};
+        struct table t;
+        size_t size;
+
+        check(table_compile(&p->network, &block, &size, &e) == 0 && table_load(block, size, &t) == 0);
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                check(canonical_url(rows[i].url, strlen(rows[i].url), buf, sizeof(buf), &r, NULL) == 0);
+                check(why_novel(&t, &r) == rows[i].bits);
+        }
+        check(canonical_url(rows[2].url, strlen(rows[2].url), buf, sizeof(buf), &r, NULL) == 0);
+        r.method = fixture_text("GET");
+        struct verdict v;
+        table_decide(&t, &r, &v);
+        check(v.allowed && v.provenance);
+        v.allowed = false;
+        v.reason = VERDICT_PROVENANCE;
+        v.detail = 40;
+        check_streq(why_word(v.reason), "provenance");
+        check_streq(why_reason(&t, &r, &v, said), "neither the user nor the policy nor an earlier response gave this URL (40 bits of it are new), "
+                                                  "and the rule at p.yaml:3 lets only such pass");
+        check_streq(why_fix(&t, &r, &v, said), "--given 'https://a.test/x?q=%27', or budget: {novel: 40} in the rule at p.yaml:3");
+}
+
 TEST(long_requests_are_cut) {
         char url[6000];
         strcpy(url, "https://a.test/");

@@ -86,8 +86,11 @@ static void print_answer(const struct table *t, const struct request *r, const s
         }
         if (v->allowed && v->secret != TABLE_NONE)
                 printf("  secret: %s\n", table_secret_name(t, v->secret));
-        if (v->allowed && v->provenance)
-                printf("  only if the URL was given by the user, the policy or an earlier response\n");
+        unsigned long long novel = v->allowed && v->provenance ? why_novel(t, r) : 0;
+        if (novel > 0)
+                printf("  provenance: only where the user or an earlier response of the run gives this URL; by the policy alone %llu bits of it are new\n", novel);
+        else if (v->allowed && v->provenance)
+                printf("  provenance: the policy gives this URL\n");
         str_visible(visible, sizeof(visible), why_fix(t, r, v, text));
         if (visible[0])
                 printf("  fix:  %s\n", visible);
