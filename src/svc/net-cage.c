@@ -12,7 +12,8 @@
 #include "sys/seccomp.h"
 
 #define ROOT "/tmp" /* covered by the empty root */
-#define DESCRIPTORS 65536u /* as many as the caller's hard limit lets it have */
+/* Two for each of 4,096 connections, and some. As many as the caller's hard limit lets it have. */
+#define DESCRIPTORS 10240u
 
 /* AddressSanitizer's own maps are terabytes that it never touches. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -40,10 +41,11 @@ static int empty_root(void) {
 }
 
 /* Gate and broker are outside the sandbox's own limit of memory, and what the sandbox sends makes them grow: what cannot be had is
- * a connection that ends. Counted is what is private and can be written (getrlimit(2)); the policy's block is shared. */
+ * a connection that ends. RLIMIT_DATA counts what is private and can be written (getrlimit(2)), RLIMIT_AS the rest, too: what one
+ * that was taken over could map as shared or as a stack, and the pages of tables for it. */
 static int bound_memory(void) {
-        const struct rlimit data = {NET_MEMORY_MAX, NET_MEMORY_MAX};
-        return BOUND_MEMORY && setrlimit(RLIMIT_DATA, &data) < 0 ? -errno : 0;
+        const struct rlimit data = {NET_MEMORY_MAX, NET_MEMORY_MAX}, all = {2 * NET_MEMORY_MAX, 2 * NET_MEMORY_MAX};
+        return BOUND_MEMORY && (setrlimit(RLIMIT_DATA, &data) < 0 || setrlimit(RLIMIT_AS, &all) < 0) ? -errno : 0;
 }
 
 static int limits(void) {

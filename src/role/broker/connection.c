@@ -166,7 +166,7 @@ static bool is_inside(const struct broker *b, int fd) {
 
 void connection_join(struct broker *b, const struct broker_job *job, int *fds, size_t n) {
         for (size_t i = 1; i < n; i++)
-                if (!is_inside(b, fds[i]))
+                if (!is_inside(b, fds[i]) || fcntl(fds[i], F_SETFL, O_RDWR | O_NONBLOCK) < 0)
                         return;
         struct connection *c = add(b, TAKE_FD(fds[0]));
         if (!c)
