@@ -21,7 +21,7 @@ static uint64_t key_of(const struct net_report *r) {
         uint64_t key = hash(14695981039346656037u, r->host, strnlen(r->host, sizeof(r->host)));
 
         key = hash(hash(key, r->address, sizeof(r->address)), &r->port, sizeof(r->port));
-        key = hash(hash(key, &r->what, sizeof(r->what)), &r->reason, sizeof(r->reason));
+        key = hash(hash(hash(key, &r->type, sizeof(r->type)), &r->what, sizeof(r->what)), &r->reason, sizeof(r->reason));
         key = hash(key, &r->quiet, sizeof(r->quiet));
         if (r->what == NET_HTTP || r->type == NET_SPENT)
                 key = hash(key, r->text, strnlen(r->text, sizeof(r->text)));
@@ -34,9 +34,16 @@ static int64_t now_ms(void) {
         return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static struct net_entry *find(struct net_log *l, uint64_t key) {
+/* The hash is no secret: one thing must not be made to hide behind another. */
+static bool is_same(const struct net_entry *x, uint64_t key, const struct net_report *r) {
+        return x->key == key && x->type == r->type && x->what == r->what && x->reason == r->reason && x->quiet == (r->quiet != 0) && x->port == r->port &&
+               memcmp(x->address, r->address, sizeof(x->address)) == 0 && streq(x->host, r->host) && streq(x->why, r->why) &&
+               ((r->what != NET_HTTP && r->type != NET_SPENT) || streq(x->text, r->text));
+}
+
+static struct net_entry *find(struct net_log *l, uint64_t key, const struct net_report *r) {
         for (size_t i = 0; i < l->n_entries; i++)
-                if (l->entries[i].key == key)
+                if (is_same(&l->entries[i], key, r))
                         return &l->entries[i];
         return NULL;
 }
@@ -140,8 +147,9 @@ void net_log_policy(struct net_log *l, const struct table *t, const struct accou
         free(l->rules);
         l->table = t ? *t : (struct table){};
         l->account = account;
+        l->digest[0] = 0;
         l->n_rules = t ? table_rules(t) : 0;
-        l->rules = (struct net_use *)calloc(l->n_rules, sizeof(*l->rules));
+        l->rules = l->n_rules ? (struct net_use *)calloc(l->n_rules, sizeof(*l->rules)) : NULL;
         if (!l->rules)
                 l->n_rules = 0;
 }
@@ -156,7 +164,7 @@ void net_log_report(struct net_log *l, const struct net_report *r) {
         count(l, r);
         l->dirty = true;
         uint64_t key = key_of(r);
-        struct net_entry *x = find(l, key);
+        struct net_entry *x = find(l, key, r);
         bool is_new = !x;
 
         if (!x && !(x = keep(l, key, r)))

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/sha256.h"
 #include "model/table.h"
 #include "proto/net-msg.h"
 
@@ -55,7 +56,8 @@ struct net_log {
         uint64_t events_lost; /* that nobody took */
         uint64_t up, down, connections;
         unsigned gates, brokers, updates;
-        uint64_t written_at; /* ms, monotonic: of the record */
+        char digest[SHA256_TEXT]; /* of the table; "": not made yet */
+        uint64_t next_write; /* ms, monotonic: of the record */
 };
 
 /* The policy that is in force from here on: table and counts of its budgets and use. Both stay the caller's; either may be

@@ -16,8 +16,9 @@
 #include "svc/net-account.h"
 #include "svc/state.h"
 
-/* So often at most, while a run goes on. */
+/* So often at most, while a run goes on; and what takes long is done more rarely: a twentieth of the time is for it. */
 #define WRITE_EVERY_MS 250u
+#define WRITE_SHARE 20u
 /* Rules that the record lists, of those that were used. */
 #define RULES_MAX 256u
 #define FILE_NAME "network.json"
@@ -119,17 +120,19 @@ static void json_entries(struct json *j, const char *key, const struct net_log *
         json_end(j, ']');
 }
 
-static void json_policy(struct json *j, const struct net_log *l) {
+static void json_policy(struct json *j, struct net_log *l) {
         uint8_t hash[SHA256_SIZE];
-        char text[SHA256_TEXT];
 
         if (!l->table.header) {
                 json_str(j, "policy", NULL);
                 return;
         }
-        sha256(l->table.header, l->table.size, hash);
+        if (!l->digest[0]) {
+                sha256(l->table.header, l->table.size, hash);
+                sha256_text(hash, l->digest);
+        }
         json_begin(j, "policy", '{');
-        json_str(j, "digest", sha256_text(hash, text));
+        json_str(j, "digest", l->digest);
         json_num(j, "bytes", (long long)l->table.size);
         json_num(j, "rules", (long long)table_rules(&l->table));
         json_num(j, "updates", l->updates);
@@ -242,15 +245,15 @@ void net_record_ended(struct net_log *l, const char *id, const struct run_result
 }
 
 int net_record_due(const struct net_log *l) {
-        uint64_t now = monotonic_ms();
-
         if (!l->dirty || !l->state)
                 return -1;
-        return now >= l->written_at + WRITE_EVERY_MS ? 0 : (int)(l->written_at + WRITE_EVERY_MS - now);
+        uint64_t now = monotonic_ms();
+        return now >= l->next_write ? 0 : (int)(l->next_write - now);
 }
 
 /* The last time, what is not there any more is not made again: the directory may be on its way out. */
 static void write_record(struct net_log *l, bool last) {
+        uint64_t begin = monotonic_ms();
         struct json j;
 
         state_json_begin(l->state, &j);
@@ -265,7 +268,8 @@ static void write_record(struct net_log *l, bool last) {
         json_end(&j, '}');
         (void)!(last ? state_rewrite(l->state, FILE_NAME, &j) : state_write(l->state, FILE_NAME, &j));
         l->dirty = false;
-        l->written_at = monotonic_ms();
+        uint64_t end = monotonic_ms();
+        l->next_write = end + MAX(WRITE_EVERY_MS, WRITE_SHARE * (end - begin));
 }
 
 void net_record_write(struct net_log *l) {
@@ -277,6 +281,11 @@ void net_record_close(struct net_log *l) {
         if (l->state && (l->dirty || l->gates > 0))
                 write_record(l, true);
         fd_close(TAKE_FD(l->events));
+}
+
+static const char *slash_name(const char *path) {
+        const char *slash = strrchr(path, '/');
+        return slash ? slash + 1 : path;
 }
 
 int net_record_open(const char *path, const struct plan *p, struct error *e) {
@@ -299,7 +308,8 @@ int net_record_open(const char *path, const struct plan *p, struct error *e) {
                 return error_fix(e, "name a file outside of the workspace and of what -v shows for writing");
         }
         /* O_NONBLOCK: what is no file must not hold up the run before it is refused. */
-        _cleanup_fd_ int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK, 0600);
+        _cleanup_fd_ int in = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC); /* the directory that was looked at */
+        _cleanup_fd_ int fd = openat(in, slash_name(path), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK, 0600);
         if (fd < 0 || fstat(fd, &st) < 0)
                 return error_errno(e, errno, "%s cannot be written", path);
         if (!S_ISREG(st.st_mode))

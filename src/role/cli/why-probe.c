@@ -128,8 +128,18 @@ static int read_both(int out, int events, struct strbuf *ret_out, struct strbuf 
         return ret_out->failed || ret_events->failed ? -EFBIG : 0;
 }
 
+/* The child of run_and_read; out and events are its ends of pipes. */
+_noreturn_ static void be_run(struct strlist *argv, pid_t parent, int out, int events) {
+        int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent || null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0)
+                _exit(EXIT_BELLJAR);
+        close(out);
+        exit(run_prober(argv, events));
+}
+
 static int run_and_read(struct strlist *argv, struct strbuf *out, struct strbuf *events, struct error *e) {
-        int a[2], b[2], status, r;
+        int a[2], b[2], status = -1, r;
 
         if (pipe2(a, O_CLOEXEC) < 0)
                 return error_errno(e, errno, "a pipe cannot be made");
@@ -141,15 +151,8 @@ static int run_and_read(struct strlist *argv, struct strbuf *out, struct strbuf 
         }
         fflush(NULL);
         pid_t parent = getpid(), pid = fork();
-        if (pid == 0) {
-                int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-                close(a[0]);
-                close(b[0]);
-                if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent || null < 0 || dup2(null, 0) < 0 || dup2(a[1], 1) < 0)
-                        _exit(EXIT_BELLJAR);
-                close(a[1]);
-                exit(run_prober(argv, b[1]));
-        }
+        if (pid == 0)
+                be_run(argv, parent, a[1], b[1]);
         r = pid < 0 ? -errno : 0;
         close(a[1]);
         close(b[1]);

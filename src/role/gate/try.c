@@ -118,7 +118,9 @@ static size_t ask(const char *host, uint8_t *a, size_t size, size_t *ret_n) {
             wait_for(fd, POLLIN, now_ms() + DNS_MS))
                 k = recv(fd, a, size, 0);
         *ret_n = n;
-        return k < (ssize_t)n || memcmp(a, q, 2) != 0 || !(a[2] & 0x80) ? 0 : (size_t)k;
+        if (k < 12 || k < (ssize_t)n)
+                return 0;
+        return memcmp(a, q, 2) == 0 && a[2] & 0x80 ? (size_t)k : 0;
 }
 
 static bool resolve(const char *host, struct sockaddr_in *ret) {
@@ -161,8 +163,8 @@ static bool dial(struct attempt *x) {
                 err = errno;
         else if (!wait_for(x->fd, POLLOUT, x->until))
                 err = ETIMEDOUT;
-        else if (getsockopt(x->fd, SOL_SOCKET, SO_ERROR, &err, &size) < 0)
-                err = errno;
+        else
+                (void)getsockopt(x->fd, SOL_SOCKET, SO_ERROR, &err, &size);
         say("connect", err == 0 ? "ok" : err == ECONNREFUSED ? "refused" : strerror(err));
         return err == 0;
 }
@@ -176,7 +178,7 @@ static int trusted_file(const char *name, int flags) {
 }
 
 static bool begin_tls(struct attempt *x) {
-        struct tls_trust *trust;
+        struct tls_trust *trust = NULL;
         struct error e = {};
         int r = tls_init(&e);
 
