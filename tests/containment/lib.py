@@ -102,6 +102,14 @@ def remove_all(path):
         say(r.stderr)
 
 
+def small(n, limit, name, why=""):
+    """That a process of Belljar's has at most so much memory (above 0), in the unit of both."""
+    if os.environ.get("BELLJAR_SANITIZED"):
+        skip(name, "the sanitizer's own memory is in the figure")
+    else:
+        ok(0 < n < limit, name, why or n)
+
+
 def cases(*functions):
     """Runs each; an exception is a failure of that one and not the end of the rest."""
     wanted = sys.argv[1:] or [w for w in os.environ.get("BELLJAR_CASES", "").split(",") if w]
