@@ -274,12 +274,12 @@ static void change_rules(struct relay *r, const int *fds, size_t n) {
 
         if (n == 5)
                 done.status = change_namespace(r, fds, &done.error);
+        (void)send(r->g->supervisor, &done, sizeof(done), MSG_NOSIGNAL);
         if (done.status == 0) {
                 r->g->log.updates++;
                 follow_policy(r, fds[3], fds[4]);
                 r->g->log.dirty = true;
         }
-        (void)send(r->g->supervisor, &done, sizeof(done), MSG_NOSIGNAL);
 }
 
 /* Gates and brokers that have ended. */

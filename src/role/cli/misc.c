@@ -101,23 +101,31 @@ static char *summary_of(const struct network_preset *p) {
         return strndup(s, strcspn(s, "\n"));
 }
 
+/* Presets of rules, and recipes of whole policies. */
+static const struct network_preset *const preset_lists[] = {network_presets, network_recipes};
+
+static void list_preset(struct json *j, const struct network_preset *p, bool json) {
+        _cleanup_free_ char *summary = summary_of(p);
+
+        if (!json) {
+                printf("%-20s%s\n", p->name, summary ? summary : "");
+                return;
+        }
+        json_begin(j, NULL, '{');
+        json_str(j, "name", p->name);
+        json_str(j, "summary", summary);
+        json_str(j, "text", p->text);
+        json_end(j, '}');
+}
+
 static int list_presets(bool json) {
         struct json j = {};
 
         if (json)
                 json_begin(&j, NULL, '[');
-        for (const struct network_preset *p = network_presets; p->name; p++) {
-                _cleanup_free_ char *summary = summary_of(p);
-                if (!json) {
-                        printf("%-16s%s\n", p->name, summary ? summary : "");
-                        continue;
-                }
-                json_begin(&j, NULL, '{');
-                json_str(&j, "name", p->name);
-                json_str(&j, "summary", summary);
-                json_str(&j, "text", p->text);
-                json_end(&j, '}');
-        }
+        for (size_t i = 0; i < ELEMENTSOF(preset_lists); i++)
+                for (const struct network_preset *p = preset_lists[i]; p->name; p++)
+                        list_preset(&j, p, json);
         if (!json)
                 return fflush(stdout) == 0 ? 0 : EXIT_BELLJAR;
         json_end(&j, ']');
@@ -127,10 +135,11 @@ static int list_presets(bool json) {
 static int show_preset(const char *name) {
         struct error e = {};
 
-        for (const struct network_preset *p = network_presets; p->name; p++)
-                if (streq(p->name, name))
-                        return print(strdup(p->text));
-        error_set(&e, ENOENT, "there is no preset %.80s", name);
+        for (size_t i = 0; i < ELEMENTSOF(preset_lists); i++)
+                for (const struct network_preset *p = preset_lists[i]; p->name; p++)
+                        if (streq(p->name, name))
+                                return print(strdup(p->text));
+        error_set(&e, ENOENT, "there is no preset or recipe %.80s", name);
         error_fix(&e, "belljar policy presets lists them");
         error_print(&e);
         return EXIT_BELLJAR;

@@ -93,7 +93,7 @@ const struct command_spec command_table[COMMAND_N] = {
         [COMMAND_POLICY] = {COMMAND_POLICY, "policy", NULL, "check [--json] FILE | compile [--json] [--to FILE] FILE | presets [--json] [NAME] | relays | schema | tiers",
                 "check a policy, show the presets, the JSON Schema or the table of tiers",
                 "check reads FILE as belljar run -f does, and prints what it understood, or what is wrong with it. compile turns its network rules into the table that is decided "
-                "with, and prints its size and digest. presets lists what a rule's use: can name, or prints one of them; relays the hosts that no wildcard opens, because they hand on to others. schema prints the "
+                "with, and prints its size and digest. presets lists what use: can name, in a rule or (recipes) at the top of a policy, or prints one of them; relays the hosts that no wildcard opens, because they hand on to others. schema prints the "
                 "JSON Schema for editors. tiers prints which tier is chosen for which risk."},
         [COMMAND_WHY] = {COMMAND_WHY, "why", NULL, "[OPTION...] URL | HOST:PORT", "say what becomes of a request under a policy, and why",
                 "Decides on a request (a URL) or a connection (HOST:PORT) by the same table that a run is held to, and prints the "
