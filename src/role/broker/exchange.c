@@ -24,7 +24,6 @@ struct exchange {
         struct request request;
         struct verdict verdict;
         struct canonical_buffer canonical;
-        char method[REQUEST_METHOD_MAX]; /* request.method: what it was read from is gone while its body passes */
         char target[3 * REQUEST_TARGET_MAX], authority[REQUEST_HOST_MAX + 9];
         uint64_t up, down;
         char why[WHY_TEXT];
@@ -115,8 +114,6 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
                 report(x, NET_DENIED, why);
                 return HTTP_RELAY_CUT;
         }
-        memcpy(x->method, x->request.method.p, MIN(x->request.method.n, sizeof(x->method)));
-        x->request.method = (struct request_text){x->method, MIN(x->request.method.n, sizeof(x->method))};
         http_fields_measure(&r->request, &x->request);
         ssize_t n = canonical_write_target(&x->request, x->target, sizeof(x->target) - 1),
                 a = canonical_write_authority(&x->request, x->authority, sizeof(x->authority));
