@@ -1,5 +1,4 @@
 /* The relay of http-relay.h. One function does all that can be done and then waits: no state is kept in who called. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fd.h"
@@ -7,107 +6,12 @@
 
 #define ROUNDS_MAX 64      /* before others have their turn */
 #define CHUNK_SPACE 64u    /* head and tail of a chunk, and the last chunk */
-#define BODY_ROOM_MIN 8192u /* less room is waited for to grow */
 #define FLUSH_BYTES 16384u  /* so much is not kept back for what may go along with it */
-#define SPARES_MAX 16u      /* buffers that are kept for whoever needs one next: the heap does not grow and shrink with each */
-
-/* --- buffers --- */
-
-static size_t filled(const struct http_buffer *b) { return b->n - b->at; }
-static size_t room(const struct http_buffer *b) { return HTTP_RELAY_BYTES - filled(b); }
-
-static char *spares[SPARES_MAX];
-static unsigned n_spares;
-
-static void empty(struct http_buffer *b) {
-        if (b->data && n_spares < SPARES_MAX)
-                spares[n_spares++] = b->data;
-        else
-                free(b->data);
-        *b = (struct http_buffer){};
-}
-
-/* Space for at least one byte behind what is there; false: no memory, or full. */
-static bool make_room(struct http_buffer *b) {
-        if (!b->data && !(b->data = n_spares > 0 ? spares[--n_spares] : (char *)malloc(HTTP_RELAY_BYTES)))
-                return false;
-        if (b->at > 0 && (b->at == b->n || HTTP_RELAY_BYTES - b->n < BODY_ROOM_MIN)) {
-                memmove(b->data, b->data + b->at, filled(b));
-                b->n -= b->at;
-                b->at = 0;
-        }
-        return b->n < HTTP_RELAY_BYTES;
-}
-
-/* n is no more than there is room for. */
-static bool append(struct http_buffer *b, const void *data, size_t n) {
-        if (n == 0)
-                return true;
-        if (!make_room(b))
-                return false;
-        if (HTTP_RELAY_BYTES - b->n < n) {
-                memmove(b->data, b->data + b->at, filled(b));
-                b->n -= b->at;
-                b->at = 0;
-        }
-        memcpy(b->data + b->n, data, n);
-        b->n += n;
-        return true;
-}
-
-static void take(struct http_buffer *b, size_t n) {
-        b->at += n;
-        if (b->at == b->n)
-                empty(b);
-}
-
-/* --- ends --- */
-
-static bool usable(const struct http_end *e) { return e->ready && e->s.w.fd >= 0 && !e->s.shaking; }
-
-/* Reads at most n bytes into b, behind what is there. 1: something came, or the end; 0: nothing now; < 0: broken. */
-static int fill_some(struct http_end *e, struct http_buffer *b, uint64_t n) {
-        if (!usable(e) || e->eof || e->drained)
-                return 0;
-        if (!make_room(b))
-                return b->data ? 0 : -ENOMEM;
-        ssize_t k = stream_read(&e->s, b->data + b->n, (size_t)MIN(n, (uint64_t)(HTTP_RELAY_BYTES - b->n)));
-        e->drained = e->s.drained;
-        if (k > 0) {
-                b->n += (size_t)k;
-                return 1;
-        }
-        if (filled(b) == 0)
-                empty(b);
-        if (k == -EAGAIN)
-                return 0;
-        if (k < 0)
-                return (int)k;
-        e->eof = true;
-        return 1;
-}
-
-static int fill(struct http_end *e) { return fill_some(e, &e->in, UINT64_MAX); }
-
-static int flush(struct http_end *e) {
-        int moved = 0;
-
-        while (usable(e) && filled(&e->out) > 0) {
-                ssize_t k = stream_write(&e->s, e->out.data + e->out.at, filled(&e->out));
-                if (k == -EAGAIN)
-                        break;
-                if (k < 0)
-                        return (int)k;
-                take(&e->out, (size_t)k);
-                moved = 1;
-        }
-        return moved;
-}
 
 static void close_upstream(struct http_relay *r) {
         stream_close_gently(&r->upstream.s, r->loop);
-        empty(&r->upstream.in);
-        empty(&r->upstream.out);
+        http_empty(&r->upstream.in);
+        http_empty(&r->upstream.out);
         r->upstream.eof = r->upstream.ready = r->upstream.drained = r->upstream.used = false;
 }
 
@@ -115,7 +19,7 @@ static void close_upstream(struct http_relay *r) {
 static void part_upstream(struct http_relay *r) {
         const struct http_end *u = &r->upstream;
 
-        if (r->owner->idle && usable(u) && !u->eof && filled(&u->in) == 0 && filled(&u->out) == 0)
+        if (r->owner->idle && http_end_usable(u) && !u->eof && http_filled(&u->in) == 0 && http_filled(&u->out) == 0)
                 r->owner->idle(r);
         close_upstream(r);
 }
@@ -134,11 +38,11 @@ void http_relay_cut(struct http_relay *r) {
                 stream_reset(&r->upstream.s, r->loop);
         else
                 part_upstream(r);
-        empty(&r->again);
-        empty(&r->client.in);
-        empty(&r->client.out);
-        empty(&r->upstream.in);
-        empty(&r->upstream.out);
+        http_empty(&r->again);
+        http_empty(&r->client.in);
+        http_empty(&r->client.out);
+        http_empty(&r->upstream.in);
+        http_empty(&r->upstream.out);
         if (!r->running)
                 r->owner->ended(r);
 }
@@ -150,7 +54,7 @@ static void end_gently(struct http_relay *r) {
 
 static void begin_closing(struct http_relay *r) {
         close_upstream(r);
-        empty(&r->again);
+        http_empty(&r->again);
         r->state = HTTP_RELAY_CLOSING;
         r->deadline = r->loop->now + HTTP_RELAY_LINGER_MS;
 }
@@ -169,8 +73,8 @@ void http_relay_answer(struct http_relay *r, unsigned status, const char *type, 
         }
         int k = http1_write_response(&out, head, sizeof(head), NULL);
         begin_closing(r);
-        if (k < 0 || room(&r->client.out) < (size_t)k + n || !append(&r->client.out, head, (size_t)k) ||
-            (out.framing == HTTP_LENGTH && !append(&r->client.out, body, n)))
+        if (k < 0 || http_room(&r->client.out) < (size_t)k + n || !http_append(&r->client.out, head, (size_t)k) ||
+            (out.framing == HTTP_LENGTH && !http_append(&r->client.out, body, n)))
                 http_relay_cut(r);
 }
 
@@ -211,10 +115,10 @@ static int pass_body(struct http_relay *r, bool up, struct http1_body *b, bool *
         struct http_text slice;
         size_t used;
 
-        if (!make_room(out))
+        if (!http_make_room(out))
                 return out->data ? 0 : -ENOMEM;
         size_t n = out->n;
-        int k = fill_some(from, out, b->framing == HTTP_LENGTH ? b->left : UINT64_MAX);
+        int k = http_end_fill_some(from, out, b->framing == HTTP_LENGTH ? b->left : UINT64_MAX);
         if (k <= 0)
                 return k;
         if (from->eof) {
@@ -242,21 +146,21 @@ static int move_body(struct http_relay *r, bool up, struct http1_body *b, enum h
         struct http_end *from = up ? &r->client : &r->upstream, *to = up ? &r->upstream : &r->client;
         char head[HTTP1_CHUNK_HEAD_MAX];
         struct http_text slice = {};
-        size_t used = 0, space = room(&to->out);
+        size_t used = 0, space = http_room(&to->out);
         int rc, k = 0;
 
         *ret_refused = HTTP_OK;
-        if (space < BODY_ROOM_MIN)
+        if (space < HTTP_ROOM_MIN)
                 return 0;
-        if (filled(&from->in) == 0) {
+        if (http_filled(&from->in) == 0) {
                 if (!r->owner->may_read(r, up))
                         return 0;
                 if (passes_whole(b, framing))
                         return pass_body(r, up, b, ret_done, ret_refused);
-                k = fill(from);
+                k = http_end_fill(from);
                 if (k < 0)
                         return k;
-                if (filled(&from->in) == 0) {
+                if (http_filled(&from->in) == 0) {
                         if (!from->eof)
                                 return 0;
                         rc = http1_body_eof(b);
@@ -267,7 +171,7 @@ static int move_body(struct http_relay *r, bool up, struct http1_body *b, enum h
                 }
         }
         if (!*ret_done) {
-                rc = http1_body_read(b, from->in.data + from->in.at, MIN(filled(&from->in), space - CHUNK_SPACE), &slice, &used);
+                rc = http1_body_read(b, from->in.data + from->in.at, MIN(http_filled(&from->in), space - CHUNK_SPACE), &slice, &used);
                 *ret_refused = b->refused;
                 if (rc < 0)
                         return rc;
@@ -276,15 +180,15 @@ static int move_body(struct http_relay *r, bool up, struct http1_body *b, enum h
                         if (!up && r->owner->content)
                                 r->owner->content(r, slice.p, slice.n);
                         size_t n = framing == HTTP_CHUNKED ? http1_chunk_head(head, slice.n) : 0;
-                        if (!append(&to->out, head, n) || !append(&to->out, slice.p, slice.n) ||
-                            (n > 0 && !append(&to->out, HTTP1_CHUNK_TAIL, 2)))
+                        if (!http_append(&to->out, head, n) || !http_append(&to->out, slice.p, slice.n) ||
+                            (n > 0 && !http_append(&to->out, HTTP1_CHUNK_TAIL, 2)))
                                 return -ENOMEM;
                 }
-                take(&from->in, used);
+                http_take(&from->in, used);
                 if (slice.n > 0 && !r->owner->moved(r, up, slice.n))
                         return -ECANCELED;
         }
-        if (*ret_done && framing == HTTP_CHUNKED && !append(&to->out, HTTP1_CHUNK_LAST, strlen(HTTP1_CHUNK_LAST)))
+        if (*ret_done && framing == HTTP_CHUNKED && !http_append(&to->out, HTTP1_CHUNK_LAST, strlen(HTTP1_CHUNK_LAST)))
                 return -ENOMEM;
         return used > 0 || *ret_done || k > 0;
 }
@@ -293,7 +197,7 @@ static int move_body(struct http_relay *r, bool up, struct http1_body *b, enum h
 
 /* The upstream has said something, or gone, while nobody has asked it anything. */
 static void watch_idle_upstream(struct http_relay *r) {
-        if (fill(&r->upstream) != 0)
+        if (http_end_fill(&r->upstream) != 0)
                 close_upstream(r);
 }
 
@@ -306,7 +210,7 @@ static bool may_send_again(const struct http_relay *r) {
 
 /* True: the upstream is gone without a word, and another is on its way. */
 static bool send_again(struct http_relay *r) {
-        if (filled(&r->again) == 0 || filled(&r->upstream.in) > 0)
+        if (http_filled(&r->again) == 0 || http_filled(&r->upstream.in) > 0)
                 return false;
         close_upstream(r);
         r->upstream.out = r->again;
@@ -346,7 +250,7 @@ static int start_request(struct http_relay *r, size_t head) {
                 http_relay_cut(r);
                 return 1;
         }
-        if (!make_room(&r->upstream.out)) {
+        if (!http_make_room(&r->upstream.out)) {
                 http_relay_cut(r);
                 return 1;
         }
@@ -357,7 +261,7 @@ static int start_request(struct http_relay *r, size_t head) {
                 return 1;
         }
         r->upstream.out.n += (size_t)k;
-        if (may_send_again(r) && !append(&r->again, r->upstream.out.data + r->upstream.out.at, filled(&r->upstream.out))) {
+        if (may_send_again(r) && !http_append(&r->again, r->upstream.out.data + r->upstream.out.at, http_filled(&r->upstream.out))) {
                 http_relay_cut(r);
                 return 1;
         }
@@ -365,9 +269,9 @@ static int start_request(struct http_relay *r, size_t head) {
         http1_response_begin(&r->response_reader, &r->request);
         http1_body_begin(&r->request_body, &r->request);
         r->request_body.max = MIN(r->request_body.max, r->body_max);
-        if (r->request.expect_continue && !r->request_done && !append(&r->client.out, "HTTP/1.1 100 Continue\r\n\r\n", 25))
+        if (r->request.expect_continue && !r->request_done && !http_append(&r->client.out, "HTTP/1.1 100 Continue\r\n\r\n", 25))
                 http_relay_cut(r);
-        take(&r->client.in, head);
+        http_take(&r->client.in, head);
         if (r->unconnected)
                 fail(r, TAKE_PTR(r->unconnected));
         return 1;
@@ -377,17 +281,17 @@ static int read_request(struct http_relay *r) {
         struct http_end *c = &r->client;
         int k = 0, n;
 
-        if (filled(&c->in) == 0 && !c->eof && (k = fill(c)) <= 0)
+        if (http_filled(&c->in) == 0 && !c->eof && (k = http_end_fill(c)) <= 0)
                 return k;
-        if (filled(&c->in) == 0) { /* the end, between two requests */
-                if (filled(&c->out) > 0)
+        if (http_filled(&c->in) == 0) { /* the end, between two requests */
+                if (http_filled(&c->out) > 0)
                         return 0; /* it may still read the answer */
                 end_gently(r);
                 return 1;
         }
         if (r->deadline == 0)
                 r->deadline = r->loop->now + HTTP_RELAY_HEAD_MS;
-        n = http1_read_head(&r->request_reader, &r->request, c->in.data + c->in.at, filled(&c->in));
+        n = http1_read_head(&r->request_reader, &r->request, c->in.data + c->in.at, http_filled(&c->in));
         if (n < 0) {
                 refuse(r, r->request_reader.refused);
                 return 1;
@@ -396,7 +300,7 @@ static int read_request(struct http_relay *r) {
                 return start_request(r, (size_t)n);
         if (c->eof)
                 return -ECONNRESET;
-        return k > 0 ? 1 : fill(c);
+        return k > 0 ? 1 : http_end_fill(c);
 }
 
 static int step_up(struct http_relay *r) {
@@ -436,7 +340,7 @@ static int start_response(struct http_relay *r, size_t head) {
                         http_relay_cut(r);
                 return 1;
         }
-        if (!make_room(&r->client.out))
+        if (!http_make_room(&r->client.out))
                 return -ENOMEM;
         int k = http1_write_response(&out, r->client.out.data + r->client.out.n, HTTP_RELAY_BYTES - r->client.out.n, &why);
         if (k < 0) {
@@ -444,10 +348,10 @@ static int start_response(struct http_relay *r, size_t head) {
                 return 1;
         }
         r->client.out.n += (size_t)k;
-        empty(&r->again);
+        http_empty(&r->again);
         r->response_begun = true;
         http1_body_begin(&r->response_body, h);
-        take(&r->upstream.in, head);
+        http_take(&r->upstream.in, head);
         if (h->framing == HTTP_TUNNEL)
                 r->state = HTTP_RELAY_TUNNEL;
         else
@@ -459,15 +363,15 @@ static int read_response(struct http_relay *r) {
         struct http_end *u = &r->upstream;
         int k = 0, n;
 
-        if (!usable(u) || filled(&r->client.out) > 0)
+        if (!http_end_usable(u) || http_filled(&r->client.out) > 0)
                 return 0; /* a head has the whole of the buffer */
-        if (filled(&u->in) == 0) {
-                k = fill(u);
-                if ((k < 0 || (filled(&u->in) == 0 && u->eof)) && send_again(r))
+        if (http_filled(&u->in) == 0) {
+                k = http_end_fill(u);
+                if ((k < 0 || (http_filled(&u->in) == 0 && u->eof)) && send_again(r))
                         return 1;
                 if (k < 0)
                         return k;
-                if (filled(&u->in) == 0) {
+                if (http_filled(&u->in) == 0) {
                         if (u->eof) {
                                 fail(r, "the connection was closed without an answer");
                                 return 1;
@@ -475,7 +379,7 @@ static int read_response(struct http_relay *r) {
                         return 0;
                 }
         }
-        n = http1_read_head(&r->response_reader, &r->response, u->in.data + u->in.at, filled(&u->in));
+        n = http1_read_head(&r->response_reader, &r->response, u->in.data + u->in.at, http_filled(&u->in));
         if (n < 0) {
                 r->why = http_refusal_text(r->response_reader.refused);
                 fail(r, r->why);
@@ -484,8 +388,8 @@ static int read_response(struct http_relay *r) {
         if (n > 0) {
                 if (r->response.status >= 200 || r->response.status == 101)
                         return start_response(r, (size_t)n);
-                take(&u->in, (size_t)n);
-                empty(&r->again);
+                http_take(&u->in, (size_t)n);
+                http_empty(&r->again);
                 http1_response_next(&r->response_reader);
                 return 1;
         }
@@ -493,15 +397,15 @@ static int read_response(struct http_relay *r) {
                 fail(r, "the connection was closed within the head of the answer");
                 return 1;
         }
-        return k > 0 ? 1 : fill(u);
+        return k > 0 ? 1 : http_end_fill(u);
 }
 
 /* Both are done. */
 static void finish(struct http_relay *r) {
-        (void)!flush(&r->client); /* before the report of it; an error comes again */
+        (void)!http_end_flush(&r->client); /* before the report of it; an error comes again */
         r->owner->done(r, false);
         /* What an upstream has said beyond its answer is no answer to another request (RFC 9112 section 6.3). */
-        if (!r->response.keep_alive || r->response.framing == HTTP_CLOSE || !r->request_done || filled(&r->upstream.in) > 0)
+        if (!r->response.keep_alive || r->response.framing == HTTP_CLOSE || !r->request_done || http_filled(&r->upstream.in) > 0)
                 close_upstream(r);
         r->upstream.used = true;
         if (r->close) {
@@ -540,19 +444,19 @@ static int step_down(struct http_relay *r) {
 
 static int tunnel(struct http_relay *r, bool up) {
         struct http_end *from = up ? &r->client : &r->upstream, *to = up ? &r->upstream : &r->client;
-        size_t space = room(&to->out), n;
+        size_t space = http_room(&to->out), n;
         int k = 0;
 
-        if (filled(&from->in) == 0 && space >= BODY_ROOM_MIN && r->owner->may_read(r, up) && (k = fill(from)) < 0)
+        if (http_filled(&from->in) == 0 && space >= HTTP_ROOM_MIN && r->owner->may_read(r, up) && (k = http_end_fill(from)) < 0)
                 return k;
-        n = MIN(filled(&from->in), space);
+        n = MIN(http_filled(&from->in), space);
         if (n > 0) {
-                if (!append(&to->out, from->in.data + from->in.at, n))
+                if (!http_append(&to->out, from->in.data + from->in.at, n))
                         return -ENOMEM;
-                take(&from->in, n);
+                http_take(&from->in, n);
                 return r->owner->moved(r, up, n) ? 1 : -ECANCELED;
         }
-        if (from->eof && !r->said_end[up] && filled(&to->out) == 0) {
+        if (from->eof && !r->said_end[up] && http_filled(&to->out) == 0) {
                 r->said_end[up] = true;
                 stream_shutdown(&to->s);
                 if (r->said_end[!up]) {
@@ -568,15 +472,15 @@ static int tunnel(struct http_relay *r, bool up) {
 static int closing(struct http_relay *r) {
         int k;
 
-        if (filled(&r->client.out) > 0)
+        if (http_filled(&r->client.out) > 0)
                 return 0;
         if (!r->said_end[0]) {
                 r->said_end[0] = true;
                 stream_shutdown(&r->client.s);
         }
-        empty(&r->client.in);
-        k = fill(&r->client); /* what it still sends is of no use; closing over it would reset the answer */
-        empty(&r->client.in);
+        http_empty(&r->client.in);
+        k = http_end_fill(&r->client); /* what it still sends is of no use; closing over it would reset the answer */
+        http_empty(&r->client.in);
         if (k < 0 || r->client.eof)
                 end_gently(r);
         return k;
@@ -596,10 +500,10 @@ static bool wants_in(const struct http_relay *r, bool up) {
                 if (up ? r->request_done || r->response_done : r->response_done)
                         return false;
                 if (!up && !r->response_begun)
-                        return filled(&to->out) == 0;
-                return room(&to->out) >= BODY_ROOM_MIN && r->owner->may_read((struct http_relay *)r, up);
+                        return http_filled(&to->out) == 0;
+                return http_room(&to->out) >= HTTP_ROOM_MIN && r->owner->may_read((struct http_relay *)r, up);
         case HTTP_RELAY_TUNNEL:
-                return room(&to->out) >= BODY_ROOM_MIN && r->owner->may_read((struct http_relay *)r, up);
+                return http_room(&to->out) >= HTTP_ROOM_MIN && r->owner->may_read((struct http_relay *)r, up);
         case HTTP_RELAY_CLOSING:
                 return up;
         case HTTP_RELAY_ENDED:
@@ -647,16 +551,16 @@ static int steps(struct http_relay *r) {
 }
 
 static int flush_both(struct http_relay *r) {
-        int up = flush(&r->upstream), down;
+        int up = http_end_flush(&r->upstream), down;
 
         if (up < 0 && r->state != HTTP_RELAY_CLOSING) {
                 /* It may have answered and closed before it read everything. */
-                empty(&r->upstream.out);
-                r->close |= filled(&r->again) == 0;
+                http_empty(&r->upstream.out);
+                r->close |= http_filled(&r->again) == 0;
                 r->request_done = true;
                 up = 1;
         }
-        down = flush(&r->client);
+        down = http_end_flush(&r->client);
         return down < 0 ? down : (MAX(up, 0) | down);
 }
 
@@ -664,7 +568,7 @@ static int flush_both(struct http_relay *r) {
 static int round_of(struct http_relay *r) {
         int k = steps(r), f;
 
-        if (k < 0 || (k > 0 && filled(&r->client.out) < FLUSH_BYTES && filled(&r->upstream.out) < FLUSH_BYTES))
+        if (k < 0 || (k > 0 && http_filled(&r->client.out) < FLUSH_BYTES && http_filled(&r->upstream.out) < FLUSH_BYTES))
                 return k;
         f = flush_both(r);
         return f < 0 ? f : (k | f);
@@ -687,8 +591,8 @@ void http_relay_run(struct http_relay *r) {
                 r->owner->ended(r);
                 return;
         }
-        wait_for(r, true, filled(&r->client.out) > 0 || k > 0);
-        wait_for(r, false, filled(&r->upstream.out) > 0);
+        wait_for(r, true, http_filled(&r->client.out) > 0 || k > 0);
+        wait_for(r, false, http_filled(&r->upstream.out) > 0);
 }
 
 void http_relay_init(struct http_relay *r, const struct http_relay_owner *owner, struct loop *loop) {
@@ -787,7 +691,7 @@ void http_relay_tick(struct http_relay *r) {
         r->running = true;
         r->deadline = 0;
         r->why = "no request came in time";
-        if (filled(&r->client.in) > 0)
+        if (http_filled(&r->client.in) > 0)
                 refuse(r, HTTP_OK);
         else
                 end_gently(r);

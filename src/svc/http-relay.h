@@ -4,25 +4,10 @@
 #pragma once
 
 #include "proto/http1.h"
-#include "svc/stream.h"
+#include "svc/http-end.h"
 
-#define HTTP_RELAY_BYTES (HTTP_HEAD_MAX + 4096u) /* of each buffer, which exists only while something is in it */
 #define HTTP_RELAY_HEAD_MS 30000u   /* for a head, from its first byte to its end */
 #define HTTP_RELAY_LINGER_MS 2000u  /* for a client to take an answer after which the connection is closed */
-
-struct http_buffer {
-        char *data; /* NULL: empty */
-        size_t at, n; /* [at, n) is what is in it */
-};
-
-struct http_end {
-        struct stream s;
-        struct http_buffer in, out;
-        bool eof;  /* nothing more comes */
-        bool ready; /* connected: may be written and read */
-        bool drained; /* there was nothing more to read, and no event since */
-        bool used;    /* an upstream: it has answered a request before */
-};
 
 enum http_relay_verdict {
         HTTP_RELAY_FORWARD,  /* out is filled: write it. Where the upstream is not ready, it waits for http_relay_connected */
