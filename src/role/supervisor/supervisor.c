@@ -33,6 +33,7 @@
 
 /* A run that is over sooner leaves its plan and its end only. */
 #define RECORD_AFTER_MS 50u
+#define GONE_MS 1000 /* for a launcher that is ending to have ended */
 #define INIT_CTL_FD_LANDLOCK 4
 #define INIT_CTL_FD_TTY 5
 
@@ -110,6 +111,12 @@ static void fill_config(const struct supervisor *x, struct init_config *c) {
                 c->rlimits[n++] = (struct init_rlimit){1, RLIMIT_FSIZE, p->limits.want.disk.value, p->limits.want.disk.value};
 }
 
+/* After r, an error about the launcher's process: it has failed already, and says itself why. */
+static bool launcher_gone(const struct supervisor *x, int r) {
+        struct pollfd p = {.fd = x->init_pidfd, .events = POLLIN};
+        return (r == -ENOENT || r == -ESRCH) && poll(&p, 1, GONE_MS) == 1;
+}
+
 static int start(struct supervisor *x, struct error *e) {
         struct supervise *s = x->s;
         const struct plan *p = x->plan;
@@ -168,9 +175,9 @@ static int start(struct supervisor *x, struct error *e) {
                 if ((r = ids_map_process(&ids, pid, p->ids.outer_uid_map, p->ids.outer_gid_map, e)) < 0)
                         return r;
         }
-        if (p->network.on && (r = network_namespaces(x, pid)) < 0)
+        if (p->network.on && (r = network_namespaces(x, pid)) < 0 && !launcher_gone(x, r))
                 return error_errno(e, r, "the sandbox's namespaces cannot be opened");
-        if (s->cgroup && (r = cgroup_enter_v1(s->cgroup, pid)) < 0)
+        if (s->cgroup && (r = cgroup_enter_v1(s->cgroup, pid)) < 0 && !launcher_gone(x, r))
                 return error_errno(e, r, "the sandbox cannot be put in its control groups");
         if (go[1] >= 0) {
                 if (write(go[1], "", 1) != 1)
