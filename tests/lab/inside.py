@@ -564,15 +564,17 @@ def concurrent(name, n):
     say("concurrent", len(good), len(set(good)))
 
 
-def visible():
-    """Processes, and sockets of other programs."""
+def visible(*paths):
+    """Processes, variables, and sockets of other programs; paths: of more of them."""
+    for name in os.environ:
+        say(f"variable.{name}", 0)
     for pid in sorted(int(d) for d in os.listdir("/proc") if d.isdigit()):
         with contextlib.suppress(OSError), open(f"/proc/{pid}/comm") as f:
             say(f"process.{f.read().strip()}", pid)
     for path in ("/run/nscd/socket", "/var/run/nscd/socket", "/run/systemd/resolve/io.systemd.Resolve", "/run/systemd/resolve/io.systemd.Resolve.Monitor",
                  "/run/dbus/system_bus_socket", "/var/run/dbus/system_bus_socket", "/run/docker.sock", "/var/run/docker.sock", "/run/avahi-daemon/socket",
                  "/run/user/0/bus", f"/run/user/{os.getuid()}/bus", f"/run/user/{os.getuid()}/pipewire-0", f"/run/user/{os.getuid()}/gnupg/S.gpg-agent",
-                 f"/run/user/{os.getuid()}/gvfsd/socket", "/tmp/.X11-unix/X0", "/run/podman/podman.sock", "/run/containerd/containerd.sock"):
+                 f"/run/user/{os.getuid()}/gvfsd/socket", "/tmp/.X11-unix/X0", "/run/podman/podman.sock", "/run/containerd/containerd.sock", *paths):
         def go():
             with socket.socket(socket.AF_UNIX) as s:
                 s.connect(path)
