@@ -6,7 +6,7 @@
 TEST(reports) {
         struct net_report r = {.type = NET_DENIED, .what = NET_HTTP, .port = 443, .host = "a.test"}, got = {};
 
-        check(net_report_read(&r, sizeof(r), &got) == 0 && memcmp(&r, &got, sizeof(r)) == 0);
+        check(net_report_read(&r, sizeof(r), &got) == 0 && got.type == NET_DENIED && got.what == NET_HTTP && got.port == 443 && strcmp(got.host, "a.test") == 0);
         check(net_report_read(&r, sizeof(r) - 1, &got) < 0 && net_report_read(&r, sizeof(r) + 1, &got) < 0 && net_report_read(&r, 0, &got) < 0);
         for (r.type = 0; r.type < 12; r.type++)
                 check((net_report_read(&r, sizeof(r), &got) == 0) == (r.type >= NET_DENIED && r.type <= NET_LEASE_WANTED));
@@ -74,7 +74,7 @@ TEST(orders_have_their_descriptors) {
 TEST(jobs) {
         struct broker_job j = {.type = BROKER_CONNECT, .port = 443, .host = "a.test"}, got;
 
-        check(broker_job_read(&j, sizeof(j), 1, &got) == 0 && memcmp(&j, &got, sizeof(j)) == 0);
+        check(broker_job_read(&j, sizeof(j), 1, &got) == 0 && got.type == BROKER_CONNECT && got.port == 443 && strcmp(got.host, "a.test") == 0);
         check(broker_job_read(&j, sizeof(j), 0, &got) < 0 && broker_job_read(&j, sizeof(j), 2, &got) < 0);
         check(broker_job_read(&j, sizeof(j) - 1, 1, &got) < 0 && broker_job_read(&j, sizeof(j) + 1, 1, &got) < 0);
         j.tls = 1; /* of an exchange only */
