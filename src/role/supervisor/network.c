@@ -86,7 +86,7 @@ static void settle(struct supervisor *x) {
 
         for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++)
                 unsure = unsure || n->brokers[i].unsure > 0;
-        if (n->unsure_until == 0 || unsure)
+        if (unsure)
                 return;
         n->unsure_until = 0;
         if (n->asked)
@@ -372,6 +372,7 @@ void network_tick(struct supervisor *x) {
         for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++)
                 if (n->brokers[i].unsure)
                         peer_close(&n->brokers[i]);
+        n->unsure_until = 0; /* the guard may still be at it: it is stopped, or the machine is slow */
         settle(x);
 }
 
