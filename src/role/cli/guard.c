@@ -59,6 +59,7 @@ struct relay {
         bool in_open;     /* our stdin can still be read */
         bool mid_line;    /* what it gave last was no newline */
         bool is_raw, over, lost;
+        bool pausing; /* RUN_PAUSE was not answered yet */
         bool watch_keys;  /* our stdin is the terminal whose keys go to the sandbox, and it has not hung up */
         uint64_t stop_at; /* ms, monotonic: when a run whose terminal has gone is ended; 0: not */
         struct termios saved;
@@ -153,20 +154,23 @@ static void resize(struct relay *r) {
                 (void)ioctl(r->out[0].from, TIOCSWINSZ, &w); /* tells the sandbox if it is another size */
 }
 
+static void on_supervisor(struct relay *r, int flags);
+
 /* Stops this command line as a shell's job, with the sandbox frozen, until somebody continues it. */
 static void stop_self(struct relay *r) {
-        struct run_msg m = {};
         sigset_t tstp;
 
+        if (r->pausing || r->over)
+                return;
+        r->pausing = true;
         ask(r, RUN_PAUSE, 0);
-        /* The answer says that nothing of the sandbox runs any more; other messages that come first are not lost: they
-         * can only be RUN_ENDED, which ends the wait as well. */
-        while (recv(r->g->supervisor, &m, sizeof(m), 0) == sizeof(m) && m.type != RUN_PAUSED)
-                if (m.type == RUN_ENDED) {
-                        r->result = m.result;
-                        r->over = true;
-                        return;
-                }
+        /* The answer says that nothing of the sandbox runs any more; what else comes before it, such as a gate to be started, is
+         * done first. */
+        while (!r->over && r->pausing)
+                on_supervisor(r, 0);
+        r->pausing = false;
+        if (r->over)
+                return;
         set_raw(r, false);
         sigemptyset(&tstp);
         sigaddset(&tstp, SIGTSTP);
@@ -302,11 +306,12 @@ static void end_network(struct relay *r) {
         r->n_network = 0;
 }
 
-static void on_supervisor(struct relay *r) {
+/* One message. flags: MSG_DONTWAIT, or 0. */
+static void on_supervisor(struct relay *r, int flags) {
         struct run_msg m;
         int fds[FD_PASS_MAX];
         size_t n_fds;
-        ssize_t n = fd_receive(r->g->supervisor, &m, sizeof(m), fds, &n_fds, MSG_DONTWAIT);
+        ssize_t n = fd_receive(r->g->supervisor, &m, sizeof(m), fds, &n_fds, flags);
 
         if (n == -EAGAIN || n == -EINTR || n == -ECONNRESET)
                 return;
@@ -329,6 +334,9 @@ static void on_supervisor(struct relay *r) {
                 break;
         case RUN_STOPPED:
                 stop_self(r);
+                break;
+        case RUN_PAUSED:
+                r->pausing = false;
                 break;
         case RUN_NET_START:
                 start_network(r, &m, fds, n_fds);
@@ -521,7 +529,7 @@ static void loop(struct relay *r) {
                 if (p[0].revents)
                         on_signal(r);
                 if (p[1].revents)
-                        on_supervisor(r);
+                        on_supervisor(r, MSG_DONTWAIT);
                 for (int i = 0; i < 3; i++) {
                         struct stream *o = &r->out[i];
                         if (!p[3 + i].revents)
