@@ -235,11 +235,27 @@ void url_scan_begin(struct url_scan *s, url_found *found, void *arg) {
         s->absolute.on = s->reference.on = s->attribute = false;
 }
 
+/* Bytes at which something can begin while nothing is under way. */
+static bool begins(char c) { return c == '"' || c == '\'' || c == '/' || c == '=' || c == 'f' || c == 'F'; }
+
+static void remember(struct url_scan *s, const char *p, size_t n) {
+        size_t k = MIN(n, sizeof(s->before));
+
+        memmove(s->before, s->before + k, sizeof(s->before) - k);
+        for (size_t i = 0; i < k; i++)
+                s->before[sizeof(s->before) - k + i] = lower(p[n - k + i]);
+}
+
 void url_scan_read(struct url_scan *s, const char *p, size_t n) {
         for (size_t i = 0; i < n; i++) {
+                size_t from = i;
+                while (i < n && !s->absolute.on && !s->reference.on && !begins(p[i]))
+                        i++;
+                remember(s, p + from, i - from);
+                if (i == n)
+                        break;
                 read_reference(s, p[i]);
-                memmove(s->before, s->before + 1, sizeof(s->before) - 1);
-                s->before[sizeof(s->before) - 1] = lower(p[i]);
+                remember(s, p + i, 1);
                 read_absolute(s, p[i]);
                 if (p[i] == '=' && behind_attribute(s))
                         begin_reference(s, 0, true);

@@ -136,8 +136,8 @@ static void take(struct given_exchange *x, const char *ref, size_t n) {
         if (k < 0)
                 return;
         if (!same_origin(x, url, (size_t)k)) {
-                size_t reach = given_reach(store, url, (size_t)k);
-                if (!x->words || has_gram(x->words, url + reach, (size_t)k - reach))
+                size_t reach = given_reach(store, url, (size_t)k), from = reach - MIN(reach, (size_t)GRAM - 1); /* pieces with a byte that is new */
+                if (reach < (size_t)k && (!x->words || has_gram(x->words, url + from, (size_t)k - from)))
                         return;
         }
         given_add_by(store, url, (size_t)k, x->url, x->n_url);
