@@ -249,7 +249,7 @@ static int gather_there(struct plan *p, const char *written, struct host *h, str
 
         if (!path)
                 return -ENOMEM;
-        if (host_resolve(path, "/", h->home, &real, e) < 0 || stat(real, &st) < 0 || !(S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)) ||
+        if (host_resolve(path, "/", h->home, &real, e) < 0 || !real || stat(real, &st) < 0 || !(S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)) ||
             access(real, R_OK) < 0) {
                 *e = (struct error){};
                 return 0;

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Puts what the integration tests read from the network into their cache, once: Debian source packages with their build
-dependencies, and the agents that npm has. Run by root (packages are installed); a test that runs as root calls it.
+dependencies, the agents that npm has, and deno. Run by root (packages are installed); a test that runs as root calls it.
 
-    /usr/bin/python3 tests/integration/fetch.py [sources|agents]
+    /usr/bin/python3 tests/integration/fetch.py [sources|agents|deno]
 
 The cache is $BELLJAR_TEST_CACHE, by default /var/cache/belljar-tests: readable by everybody, not in a home.
 """
@@ -16,6 +16,8 @@ import tempfile
 CACHE = os.environ.get("BELLJAR_TEST_CACHE") or "/var/cache/belljar-tests"
 SOURCES = f"{CACHE}/sources"
 AGENTS = f"{CACHE}/agents"
+DENO = f"{CACHE}/deno"
+DENO_VERSION = "2.9.6"
 PACKAGES = ("jq", "zlib")
 # Versions that run on the node releases of today's distributions (20 and later), pinned so that a test means the same
 # next year. Claude Code's own install script puts the program of this machine's kind in place.
@@ -122,7 +124,24 @@ def fetch_agents():
     execute("chmod", "-R", "a+rX", AGENTS)
 
 
+def deno():
+    """The program itself, as npm has it for this kind of machine; None where it is not in the cache."""
+    folder = f"{DENO}/node_modules/@deno"
+    found = [f"{folder}/{x}/deno" for x in os.listdir(folder)] if os.path.isdir(folder) else []
+    return next((x for x in found if os.access(x, os.X_OK)), None)
+
+
+def fetch_deno():
+    if deno():
+        return
+    os.makedirs(DENO, exist_ok=True)
+    execute("npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--ignore-scripts", "--prefix", DENO, f"deno@{DENO_VERSION}")
+    execute("chmod", "-R", "a+rX", DENO)
+    for program in [f"{DENO}/node_modules/@deno/{x}/deno" for x in os.listdir(f"{DENO}/node_modules/@deno")]:
+        os.chmod(program, 0o755)
+
+
 if __name__ == "__main__":
     os.umask(0o022)
-    for what in sys.argv[1:] or ["sources", "agents"]:
-        {"sources": fetch_sources, "agents": fetch_agents}[what]()
+    for what in sys.argv[1:] or ["sources", "agents", "deno"]:
+        {"sources": fetch_sources, "agents": fetch_agents, "deno": fetch_deno}[what]()
