@@ -152,7 +152,7 @@ static ssize_t kept_of_base(const char *base, size_t n_base, const char *ref, si
         size_t scheme = scheme_of(ref, n_ref);
 
         if (scheme)
-                return n_ref > scheme + 1 && ref[scheme] == '/' && ref[scheme + 1] == '/' ? 0 : -EINVAL;
+                return scheme < n_ref && scheme + 1 < n_ref && ref[scheme] == '/' && ref[scheme + 1] == '/' ? 0 : -EINVAL;
         const char *mark = memchr(base, '?', n_base);
         size_t origin = provenance_origin(base, n_base), path = mark ? (size_t)(mark - base) : n_base;
 
@@ -173,11 +173,12 @@ static bool stands_raw(unsigned char c) { return c > ' ' && c < 0x7f && !strchr(
 ssize_t provenance_resolve(const char *base, size_t n_base, const char *ref, size_t n_ref, char *buf, size_t size) {
         static const char digits[] = "0123456789ABCDEF";
         char whole[PROVENANCE_TEXT_MAX], canonical[REQUEST_HOST_MAX + 1 + REQUEST_TARGET_MAX];
-        const char *fragment = n_ref > 0 ? memchr(ref, '#', n_ref) : NULL;
+        size_t end = 0;
         struct request r = {};
 
-        if (fragment)
-                n_ref = (size_t)(fragment - ref);
+        while (end < n_ref && ref[end] != '#') /* a fragment is never asked for */
+                end++;
+        n_ref = end;
         if (n_ref == 0 || (n_base > 0 ? !memchr(base, ':', n_base) : !scheme_of(ref, n_ref)))
                 return -EINVAL;
         ssize_t kept = kept_of_base(base, n_base, ref, n_ref);
@@ -211,12 +212,12 @@ static size_t literal_path(const char *pattern, char *dst, size_t size) {
         size_t n = 0;
 
         for (; *pattern && n + 3 < size; pattern++) {
-                if (*pattern != '?' && *pattern != '#') {
-                        dst[n++] = *pattern;
-                        continue;
+                bool divides_url = *pattern == '?' || *pattern == '#';
+                dst[n++] = divides_url ? '%' : *pattern;
+                if (divides_url) {
+                        dst[n++] = *pattern == '?' ? '3' : '2';
+                        dst[n++] = *pattern == '?' ? 'F' : '3';
                 }
-                memcpy(dst + n, *pattern == '?' ? "%3F" : "%23", 3);
-                n += 3;
         }
         return *pattern ? 0 : n;
 }

@@ -32,7 +32,8 @@ bool given_ask(struct given_exchange *x, const struct request *r, struct verdict
 
         /* Without a text, which never happens, nothing is let pass, and nothing that comes of it is taken. */
         x->n_url = n < 0 ? 0 : (size_t)n;
-        uint64_t price = n < 0 ? UINT64_MAX : given_price(store, x->url, x->n_url);
+        /* While nobody asks, all of it counts as new: looking for what was given would only take memory. */
+        uint64_t price = n < 0 ? UINT64_MAX : asked ? given_price(store, x->url, x->n_url) : provenance_bits(x->n_url, 0);
         if (v->provenance && price > 0 && !account_novel(v, price, &budgeted)) {
                 v->allowed = false;
                 v->reason = VERDICT_PROVENANCE;
