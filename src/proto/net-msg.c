@@ -53,6 +53,7 @@ int net_order_read(const void *data, size_t n, size_t n_fds, struct net_order *r
 }
 
 int broker_job_read(const void *data, size_t n, size_t n_fds, struct broker_job *ret) {
+        size_t least = 1, most = 1;
         struct broker_job j;
         bool good = false;
 
@@ -63,17 +64,21 @@ int broker_job_read(const void *data, size_t n, size_t n_fds, struct broker_job 
                 return -EBADMSG;
         switch (j.type) {
         case BROKER_CONNECT:
-                good = n_fds == 1 && j.host[0] && !j.tls;
+                good = j.host[0] && !j.tls;
                 break;
         case BROKER_EXCHANGE:
-                good = n_fds == 1 && j.host[0];
+                good = j.host[0];
                 break;
         case BROKER_JOIN:
-                good = (n_fds == 2 || n_fds == 3) && !j.host[0] && !j.tls;
+                good = !j.host[0] && !j.tls;
+                least = 2;
+                most = 3;
                 break;
         }
-        if (!good)
+        if (!good || n_fds > most)
                 return -EBADMSG;
+        if (n_fds < least)
+                return -EMFILE;
         *ret = j;
         return 0;
 }

@@ -105,7 +105,8 @@ struct broker_job {
 
 /* One message as it was received: n is its length (MSG_TRUNC: the whole, also where it did not fit), n_fds what came with it.
  * -EBADMSG: no program of this build sends it. *ret is whole and within the limits above otherwise: types and numbers are known
- * ones, texts end within their arrays. */
+ * ones, texts end within their arrays. A job also -EMFILE: sockets that came with it were lost, because the broker has no room for
+ * them. */
 int net_report_read(const void *data, size_t n, struct net_report *ret) _must_check_;
 int net_order_read(const void *data, size_t n, size_t n_fds, struct net_order *ret) _must_check_;
 int broker_job_read(const void *data, size_t n, size_t n_fds, struct broker_job *ret) _must_check_;

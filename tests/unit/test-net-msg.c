@@ -75,7 +75,7 @@ TEST(jobs) {
         struct broker_job j = {.type = BROKER_CONNECT, .port = 443, .host = "a.test"}, got;
 
         check(broker_job_read(&j, sizeof(j), 1, &got) == 0 && got.type == BROKER_CONNECT && got.port == 443 && strcmp(got.host, "a.test") == 0);
-        check(broker_job_read(&j, sizeof(j), 0, &got) < 0 && broker_job_read(&j, sizeof(j), 2, &got) < 0);
+        check(broker_job_read(&j, sizeof(j), 0, &got) == -EMFILE && broker_job_read(&j, sizeof(j), 2, &got) < 0);
         check(broker_job_read(&j, sizeof(j) - 1, 1, &got) < 0 && broker_job_read(&j, sizeof(j) + 1, 1, &got) < 0);
         j.tls = 1; /* of an exchange only */
         check(broker_job_read(&j, sizeof(j), 1, &got) < 0);
@@ -100,8 +100,9 @@ TEST(jobs) {
         j.type = BROKER_JOIN;
         for (size_t n = 0; n < 6; n++)
                 check((broker_job_read(&j, sizeof(j), n, &got) == 0) == (n == 2 || n == 3));
+        check(broker_job_read(&j, sizeof(j), 1, &got) == -EMFILE && broker_job_read(&j, sizeof(j), 4, &got) == -EBADMSG);
         j.host[0] = 'x';
-        check(broker_job_read(&j, sizeof(j), 2, &got) < 0);
+        check(broker_job_read(&j, sizeof(j), 1, &got) == -EBADMSG && broker_job_read(&j, sizeof(j), 2, &got) == -EBADMSG);
 }
 
 TAP_MAIN

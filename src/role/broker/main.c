@@ -87,9 +87,10 @@ static void gate_ready(struct watch *w, uint32_t events) {
         ssize_t n = fd_receive(w->fd, &job, sizeof(job), fds, &n_fds, MSG_DONTWAIT | MSG_TRUNC);
         if (n == -EAGAIN || n == -EINTR)
                 return;
-        if (n > 0 && broker_job_read(&job, (size_t)n, n_fds, &job) == 0)
+        int r = n > 0 ? broker_job_read(&job, (size_t)n, n_fds, &job) : -ECONNRESET;
+        if (r == 0)
                 take_job(&broker, &job, fds, n_fds);
-        else
+        else if (r != -EMFILE)
                 loop_close(&broker.loop, w);
         for (size_t i = 0; i < n_fds && n >= 0; i++)
                 fd_close(fds[i]);

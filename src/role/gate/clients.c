@@ -246,10 +246,28 @@ static void accept_client(struct gate *g, int fd) {
         }
 }
 
+int gate_accept(int listener) {
+        static int spare = -1;
+        const struct linger now = {.l_onoff = 1};
+
+        if (spare < 0)
+                spare = fcntl(listener, F_DUPFD_CLOEXEC, 0);
+        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0 || (errno != EMFILE && errno != ENFILE) || spare < 0)
+                return fd;
+        close(TAKE_FD(spare));
+        fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0) {
+                (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+                close(fd);
+        }
+        return -1;
+}
+
 void clients_ready(struct watch *w, uint32_t events) {
         (void)events;
         for (int i = 0; i < ACCEPTS; i++) {
-                int fd = accept4(w->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+                int fd = gate_accept(w->fd);
                 if (fd < 0)
                         return;
                 accept_client(&gate, fd);

@@ -70,6 +70,8 @@ void dns_udp_ready(struct watch *w, uint32_t events);
 void dns_tcp_ready(struct watch *w, uint32_t events);
 void dns_tick(struct gate *g);
 void clients_ready(struct watch *w, uint32_t events);
+/* accept4(2), non-blocking. Where there is no descriptor left, the connection is refused, rather than told of without end. */
+int gate_accept(int listener);
 void clients_tick(struct gate *g);
 /* The broker of this identity is there, or can take more: those who wait for it go on. */
 void clients_resume(struct gate *g);
