@@ -168,8 +168,8 @@ void given_policy(const struct table *t);
 bool given_ask(struct given_exchange *x, const struct request *r, struct verdict *v, const char **ret_spent) _must_check_;
 /* What its fields say, which go along; false: no memory. */
 bool given_fields(struct given_exchange *x, const struct http_head *h) _must_check_;
-/* Whether the request that is at work may go on under another policy's verdict. */
-bool given_still(const struct given_exchange *x, const struct verdict *v) _must_check_;
+/* Whether the request that is at work may go on under another policy's verdict, which allows it; false: *v says why. */
+bool given_still(const struct given_exchange *x, struct verdict *v) _must_check_;
 /* n bytes of its body, or of its WebSocket, were sent. */
 void given_body(const struct given_exchange *x, size_t n);
 /* Whether responses are looked at: then they must not be encoded. */

@@ -280,10 +280,8 @@ void exchanges_decide_again(struct broker *b) {
                         continue; /* its next request is decided on by itself */
                 table_decide(&b->table, &x->request, &v);
                 x->verdict = v;
-                if (v.allowed && given_still(&x->given, &v))
+                if (v.allowed && given_still(&x->given, &x->verdict))
                         continue;
-                if (v.allowed)
-                        x->verdict.reason = VERDICT_PROVENANCE;
                 report(x, NET_DENIED, NULL);
                 http_relay_cut(&x->relay);
         }

@@ -26,6 +26,12 @@ void given_policy(const struct table *t) {
 
 /* --- requests --- */
 
+static void refuse(struct verdict *v, uint64_t price) {
+        v->allowed = false;
+        v->reason = VERDICT_PROVENANCE;
+        v->detail = (uint32_t)MIN(price, UINT32_MAX);
+}
+
 bool given_ask(struct given_exchange *x, const struct request *r, struct verdict *v, const char **ret_spent) {
         ssize_t n = provenance_text(r, x->url, sizeof(x->url));
         bool budgeted = false;
@@ -35,9 +41,7 @@ bool given_ask(struct given_exchange *x, const struct request *r, struct verdict
         /* While nobody asks, all of it counts as new: looking for what was given would only take memory. */
         uint64_t price = n < 0 ? UINT64_MAX : asked ? given_price(store, x->url, x->n_url) : provenance_bits(x->n_url, 0);
         if (v->provenance && price > 0 && !account_novel(v, price, &budgeted)) {
-                v->allowed = false;
-                v->reason = VERDICT_PROVENANCE;
-                v->detail = (uint32_t)MIN(price, UINT32_MAX);
+                refuse(v, price);
                 *ret_spent = budgeted ? account_name(ACCOUNT_NOVEL) : NULL;
                 return false;
         }
@@ -48,8 +52,12 @@ bool given_ask(struct given_exchange *x, const struct request *r, struct verdict
         return true;
 }
 
-bool given_still(const struct given_exchange *x, const struct verdict *v) {
-        return !v->provenance || (x->n_url > 0 && given_price(store, x->url, x->n_url) == 0);
+bool given_still(const struct given_exchange *x, struct verdict *v) {
+        uint64_t price = v->provenance ? given_price(store, x->url, x->n_url) : 0;
+
+        if (price > 0)
+                refuse(v, price);
+        return price == 0;
 }
 
 void given_body(const struct given_exchange *x, size_t n) {
