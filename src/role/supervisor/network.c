@@ -21,6 +21,8 @@
 #define UPDATE_MS 5000u
 /* How long the end of a run waits for a gate's last reports. */
 #define FLUSH_MS 50u
+/* The same where the kernel has refusals that no gate has read: it may only be starting, on a busy machine. */
+#define FLUSH_UNREAD_MS 1000u
 /* Brokers that a run starts, however often its gate asks. */
 #define BROKERS_STARTED_MAX 64u
 /* Bytes in the command line's socket that it has not read, beyond which reports are dropped: what else is said to it must never
@@ -308,12 +310,20 @@ static void read_reports(struct supervisor *x, struct network_peer *p) {
         settle(x);
 }
 
-/* A command that ends at once after a refusal: the line about it is still on its way. */
+static bool has_unread(const struct network_side *n) {
+        struct pollfd p = {.fd = n->sockets[NETNS_LOG], .events = POLLIN};
+        return p.fd >= 0 && poll(&p, 1, 0) > 0 && p.revents & POLLIN;
+}
+
+/* A command that ends at once after a refusal: the line about it is still on its way, or waits for a gate. */
 void network_flush(struct supervisor *x) {
         const struct net_order order = {.type = NET_FLUSH};
-        const uint64_t until = supervisor_now() + FLUSH_MS;
         struct network_side *n = &x->network;
+        bool unread = !n->closed && has_unread(n);
 
+        if (unread && n->gate.fd < 0)
+                start_gate(x);
+        const uint64_t until = supervisor_now() + (unread ? FLUSH_UNREAD_MS : FLUSH_MS);
         if (n->gate.fd >= 0 && fd_send(n->gate.fd, &order, sizeof(order), NULL, 0, MSG_DONTWAIT) < 0)
                 return;
         for (uint64_t now; peer_heard(&n->gate) && !n->flushed && (now = supervisor_now()) < until;) {
