@@ -192,21 +192,21 @@ def not_over_files():
 
 # ---- certificates ----
 
-NAMES = ["ok.test", "no.test", "other.test", "six.test", "alias.test", "*.w.ok.test", "filed.test", "*.ok.test", "github.com", "registry.npmjs.org"]
+NAMES = ["ok.test", "no.test", "other.test", "six.test", "alias.test", "*.w.ok.test", "filed.test", "*.ok.test"]
 
 
 def openssl(*argv, **kw):
     return subprocess.run(["openssl", *argv], check=True, capture_output=True, **kw)
 
 
-def certificates(folder):
+def certificates(folder, more):
     """A CA, and one certificate of it for every name of the lab: ca.pem, cert.pem (with its key)."""
     at = lambda n: os.path.join(folder, n)  # noqa: E731
     openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", at("ca.key"), "-out", at("ca.pem"),
             "-days", "30", "-subj", "/CN=Lab CA", "-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign,cRLSign")
     openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", at("cert.key"), "-out", at("cert.csr"), "-subj", "/CN=ok.test")
     with open(at("ext"), "w") as f:
-        f.write("subjectAltName=" + ",".join("DNS:" + n for n in NAMES) + f",IP:{OK4}\nextendedKeyUsage=serverAuth\n")
+        f.write("subjectAltName=" + ",".join("DNS:" + n for n in (*NAMES, *more)) + f",IP:{OK4}\nextendedKeyUsage=serverAuth\n")
     openssl("x509", "-req", "-in", at("cert.csr"), "-CA", at("ca.pem"), "-CAkey", at("ca.key"), "-CAcreateserial", "-days", "30",
             "-extfile", at("ext"), "-out", at("cert.pem"))
     with open(at("cert.pem"), "a") as out, open(at("cert.key")) as key:
@@ -377,8 +377,8 @@ def pattern(n, seed=0):
 
 
 class Lab:
-    def __init__(self, skip=()):
-        """skip: ports that servers of the test's own take, see open()."""
+    def __init__(self, skip=(), names=()):
+        """skip: ports that servers of the test's own take, see open(). names: others that the servers have certificates for."""
         self.skip, self.files = skip, None
         self.requests = []  # heads that http() has read, of all its connections in turn
         self.answers = {}   # path -> a whole response, in place of what http() would say
@@ -392,7 +392,7 @@ class Lab:
         self.tls = os.path.join(self.folder, "tls")
         self.ca = os.path.join(self.tls, "ca.pem")
         interfaces()
-        certificates(self.tls)
+        certificates(self.tls, names)
         copy_etc(self.folder, self.ca)
         self.resolver = Resolver()
         self.queries, self.connections, self.datagrams = self.resolver.queries, [], []
