@@ -635,6 +635,33 @@ def requests(path, to="ok.test"):
         print(f"http.{name}", *answers, flush=True)
 
 
+def ech(to, *names):
+    """ClientHellos with an encrypted one within (RFC 9849), whose name nobody can read; the type of the record that answers."""
+    import ssl
+    for name in names:
+        out = ssl.MemoryBIO()
+        tls = ssl.create_default_context()
+        tls.check_hostname = False
+        with contextlib.suppress(ssl.SSLWantReadError):
+            tls.wrap_bio(ssl.MemoryBIO(), out, server_hostname=name).do_handshake()
+        hello = bytearray(out.read())
+        body = struct.pack(">BHHBH", 0, 1, 1, 7, 32) + os.urandom(32) + struct.pack(">H", 144) + os.urandom(144)
+        more = struct.pack(">HH", 0xfe0d, len(body)) + body
+        at = 5 + 4 + 2 + 32
+        at += 1 + hello[at]
+        at += 2 + int.from_bytes(hello[at:at + 2], "big")
+        at += 1 + hello[at]
+        for place, size in ((at, 2), (6, 3), (3, 2)):      # extensions, handshake, record
+            hello[place:place + size] = (int.from_bytes(hello[place:place + size], "big") + len(more)).to_bytes(size, "big")
+
+        def go():
+            with socket.create_connection((to, 443), 5) as s:
+                s.settimeout(5)
+                s.sendall(hello + more)
+                return (s.recv(1) or b"\0")[0]
+        attempt(f"ech.{name}", go)
+
+
 def at_once(n, port, path):
     """n requests at the same time, each over its own connection; how many of each status."""
     seen = {}
