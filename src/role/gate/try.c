@@ -37,6 +37,7 @@ struct attempt {
         const char *mode, *host, *method, *target;
         uint16_t port;
         int fd;
+        struct tls_trust *trust;
         struct tls *tls;
         uint64_t until; /* ms, monotonic */
 };
@@ -178,13 +179,12 @@ static int trusted_file(const char *name, int flags) {
 }
 
 static bool begin_tls(struct attempt *x) {
-        struct tls_trust *trust = NULL;
         struct error e = {};
         int r = tls_init(&e);
 
         if (r == 0)
-                r = tls_trust_new(trusted_file("SSL_CERT_FILE", 0), trusted_file("SSL_CERT_DIR", O_DIRECTORY), &trust, &e);
-        if (r < 0 || !(x->tls = tls_connect(trust, x->fd, x->host, false))) {
+                r = tls_trust_new(trusted_file("SSL_CERT_FILE", 0), trusted_file("SSL_CERT_DIR", O_DIRECTORY), &x->trust, &e);
+        if (r < 0 || !(x->tls = tls_connect(x->trust, x->fd, x->host, false))) {
                 say("tls-failed", e.msg[0] ? e.msg : "out of memory");
                 return false;
         }
@@ -364,6 +364,7 @@ int gate_try(char **argv) {
                         listen_only(&x);
         }
         tls_free(x.tls);
+        tls_trust_free(x.trust);
         fd_close(x.fd);
         /* What the kernel refused waits for a gate, which may only be starting: an answer of its shows that it is there. */
         uint8_t a[512];
