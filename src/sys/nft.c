@@ -26,6 +26,7 @@
 /* How nft(8) shows the elements of a set. */
 #define SHOWN_AS_IPV4 7u
 #define SHOWN_AS_IPV6 8u
+#define SHOWN_AS_PORTS 13u
 #define REPORTS_PER_SECOND 100u
 #define REPORT_BYTES 64u /* of each packet: its headers */
 
@@ -237,7 +238,7 @@ static void allow(struct table *t, const uint8_t *address, unsigned prefix, uint
         rule_end(t);
 }
 
-/* ---- many addresses at the same ports: a set of them, so that a packet is not held against each ---- */
+/* ---- many addresses or ports: sets of them, so that a packet is not held against each, and a batch holds them all ---- */
 
 static bool is_v4(const struct net_target *t) { return t->prefix >= 96 && net_is_mapped(t->address); }
 
@@ -268,8 +269,23 @@ static int order(const void *a, const void *b) {
         return r ? r : x->prefix < y->prefix ? -1 : x->prefix > y->prefix;
 }
 
-/* The address behind this one; false when it was the last. */
-static bool next_address(const uint8_t *a, size_t n, uint8_t ret[16]) {
+static bool same_addresses(const struct net_target *a, const struct net_target *b) {
+        return a->prefix == b->prefix && memcmp(a->address, b->address, sizeof(a->address)) == 0;
+}
+
+/* By address, then by port: those of one family. */
+static int by_address(const void *a, const void *b) {
+        const struct net_target *x = (const struct net_target *)a, *y = (const struct net_target *)b;
+
+        if (!same_addresses(x, y)) {
+                int r = memcmp(x->address, y->address, sizeof(x->address));
+                return r ? r : x->prefix < y->prefix ? -1 : 1;
+        }
+        return x->ports.from < y->ports.from ? -1 : x->ports.from > y->ports.from;
+}
+
+/* What is behind this one; false when it was the last. */
+static bool next_value(const uint8_t *a, size_t n, uint8_t ret[16]) {
         memcpy(ret, a, n);
         while (n > 0)
                 if (++ret[--n] != 0)
@@ -281,7 +297,7 @@ struct elements {
         struct table *t;
         const char *set;
         size_t list;
-        unsigned n;
+        unsigned n, len; /* bytes of each */
 };
 
 static void elements_end(struct elements *l) {
@@ -292,7 +308,7 @@ static void elements_end(struct elements *l) {
         l->n = 0;
 }
 
-static void element(struct elements *l, const uint8_t *address, bool end) {
+static void element(struct elements *l, const uint8_t *data, bool end) {
         struct netlink *nl = l->t->nl;
 
         if (l->n == ELEMENTS_MAX)
@@ -304,7 +320,7 @@ static void element(struct elements *l, const uint8_t *address, bool end) {
                 l->list = netlink_nest(nl, NFTA_SET_ELEM_LIST_ELEMENTS);
         }
         size_t at = netlink_nest(nl, NFTA_LIST_ELEM);
-        value(l->t, NFTA_SET_ELEM_KEY, address, l->t->address_len);
+        value(l->t, NFTA_SET_ELEM_KEY, data, l->len);
         if (end)
                 netlink_put_be32(nl, NFTA_SET_ELEM_FLAGS, NFT_SET_ELEM_INTERVAL_END);
         netlink_nest_end(nl, at);
@@ -314,66 +330,124 @@ static void interval(struct elements *l, const uint8_t *low, const uint8_t *high
         uint8_t behind[16];
 
         element(l, low, false);
-        if (next_address(high, l->t->address_len, behind))
+        if (next_value(high, l->len, behind))
                 element(l, behind, true);
 }
 
-/* Intervals of a set must not touch: those that do become one. */
-static void put_elements(struct table *t, const char *set, const struct net_target *targets, size_t n) {
-        struct elements l = {.t = t, .set = set};
-        uint8_t low[16], high[16], next_low[16], next_high[16], behind[16];
+/* From their lowest on. Intervals of a set must not touch: those that do become one. */
+struct intervals {
+        struct elements l;
+        bool any;
+        uint8_t low[16], high[16];
+};
 
-        range_of(&targets[0], t, low, high);
-        for (size_t i = 1; i < n; i++) {
-                range_of(&targets[i], t, next_low, next_high);
-                if (!next_address(high, t->address_len, behind) || memcmp(next_low, behind, t->address_len) <= 0) {
-                        if (memcmp(next_high, high, t->address_len) > 0)
-                                memcpy(high, next_high, t->address_len);
-                        continue;
-                }
-                interval(&l, low, high);
-                memcpy(low, next_low, sizeof(low));
-                memcpy(high, next_high, sizeof(high));
+static void add_interval(struct intervals *x, const uint8_t *low, const uint8_t *high) {
+        size_t len = x->l.len;
+        uint8_t behind[16];
+
+        if (x->any && (!next_value(x->high, len, behind) || memcmp(low, behind, len) <= 0)) {
+                if (memcmp(low, x->low, len) < 0)
+                        memcpy(x->low, low, len);
+                if (memcmp(high, x->high, len) > 0)
+                        memcpy(x->high, high, len);
+                return;
         }
-        interval(&l, low, high);
-        elements_end(&l);
+        if (x->any)
+                interval(&x->l, x->low, x->high);
+        x->any = true;
+        memcpy(x->low, low, len);
+        memcpy(x->high, high, len);
 }
 
-static void allow_set(struct table *t, const struct net_target *targets, size_t n, uint16_t gate_port) {
-        char name[16];
+static void end_intervals(struct intervals *x) {
+        interval(&x->l, x->low, x->high);
+        elements_end(&x->l);
+}
 
-        snprintf(name, sizeof(name), "at%u", ++t->sets);
+/* Makes the table's next set, whose name is in name. */
+static void set_begin(struct table *t, struct intervals *x, char name[16], unsigned len, unsigned shown_as) {
+        snprintf(name, 16, "at%u", ++t->sets);
         begin(t->nl, t->family, NFT_MSG_NEWSET, NLM_F_CREATE);
         netlink_put_str(t->nl, NFTA_SET_TABLE, TABLE);
         netlink_put_str(t->nl, NFTA_SET_NAME, name);
         netlink_put_be32(t->nl, NFTA_SET_FLAGS, NFT_SET_CONSTANT | NFT_SET_INTERVAL);
-        netlink_put_be32(t->nl, NFTA_SET_KEY_TYPE, t->address_len == 4 ? SHOWN_AS_IPV4 : SHOWN_AS_IPV6);
-        netlink_put_be32(t->nl, NFTA_SET_KEY_LEN, t->address_len);
+        netlink_put_be32(t->nl, NFTA_SET_KEY_TYPE, shown_as);
+        netlink_put_be32(t->nl, NFTA_SET_KEY_LEN, len);
         netlink_put_be32(t->nl, NFTA_SET_ID, t->sets);
         netlink_end(t->nl);
-        put_elements(t, name, targets, n);
-        rule_begin(t);
-        match_protocol(t, IPPROTO_TCP);
-        match_port(t, targets[0].ports.from, targets[0].ports.to);
-        load(t, NFT_PAYLOAD_NETWORK_HEADER, t->daddr_offset, t->address_len);
+        *x = (struct intervals){.l = {.t = t, .set = name, .len = len}};
+}
+
+static void match_set(struct table *t, const char *name) {
         struct expression e = expression_begin(t, "lookup");
         netlink_put_str(t->nl, NFTA_LOOKUP_SET, name);
         netlink_put_be32(t->nl, NFTA_LOOKUP_SREG, NFT_REG_1);
         expression_end(t, e);
+}
+
+/* Many addresses at the same ports. */
+static void allow_addresses(struct table *t, const struct net_target *targets, size_t n, uint16_t gate_port) {
+        uint8_t low[16], high[16];
+        struct intervals x;
+        char name[16];
+
+        set_begin(t, &x, name, t->address_len, t->address_len == 4 ? SHOWN_AS_IPV4 : SHOWN_AS_IPV6);
+        for (size_t i = 0; i < n; i++) {
+                range_of(&targets[i], t, low, high);
+                add_interval(&x, low, high);
+        }
+        end_intervals(&x);
+        rule_begin(t);
+        match_protocol(t, IPPROTO_TCP);
+        match_port(t, targets[0].ports.from, targets[0].ports.to);
+        load(t, NFT_PAYLOAD_NETWORK_HEADER, t->daddr_offset, t->address_len);
+        match_set(t, name);
         hand_over(t, gate_port);
         rule_end(t);
 }
 
-/* In their order. */
-static void allow_targets(struct table *t, const struct net_target *targets, size_t n, uint16_t gate_port) {
+/* Many ports of the same addresses. */
+static void allow_ports(struct table *t, const struct net_target *targets, size_t n, uint16_t gate_port) {
         unsigned skip = 16 - t->address_len;
+        struct intervals x;
+        char name[16];
+
+        set_begin(t, &x, name, 2, SHOWN_AS_PORTS);
+        for (size_t i = 0; i < n; i++) {
+                const uint16_t low = htons(targets[i].ports.from), high = htons(targets[i].ports.to);
+                add_interval(&x, (const uint8_t *)&low, (const uint8_t *)&high);
+        }
+        end_intervals(&x);
+        rule_begin(t);
+        match_destination(t, targets[0].address + skip, targets[0].prefix - skip * 8);
+        match_protocol(t, IPPROTO_TCP);
+        load(t, NFT_PAYLOAD_TRANSPORT_HEADER, 2, 2);
+        match_set(t, name);
+        hand_over(t, gate_port);
+        rule_end(t);
+}
+
+/* In their order, which is lost. Ports that only one target has are gathered by the addresses then. */
+static void allow_targets(struct table *t, struct net_target *targets, size_t n, uint16_t gate_port) {
+        unsigned skip = 16 - t->address_len;
+        size_t alone = 0;
 
         for (size_t i = 0, k; i < n; i = k) {
-                const struct net_target *first = &targets[i];
-                for (k = i + 1; k < n && memcmp(&targets[k].ports, &first->ports, sizeof(first->ports)) == 0;)
+                for (k = i + 1; k < n && memcmp(&targets[k].ports, &targets[i].ports, sizeof(targets->ports)) == 0;)
                         k++;
                 if (k > i + 1)
-                        allow_set(t, first, k - i, gate_port);
+                        allow_addresses(t, &targets[i], k - i, gate_port);
+                else
+                        targets[alone++] = targets[i];
+        }
+        if (alone > 1)
+                qsort(targets, alone, sizeof(*targets), by_address);
+        for (size_t i = 0, k; i < alone; i = k) {
+                const struct net_target *first = &targets[i];
+                for (k = i + 1; k < alone && same_addresses(&targets[k], first);)
+                        k++;
+                if (k > i + 1)
+                        allow_ports(t, first, k - i, gate_port);
                 else
                         allow(t, first->address + skip, first->prefix - skip * 8, first->ports.from, first->ports.to, gate_port);
         }

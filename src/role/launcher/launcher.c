@@ -83,7 +83,10 @@ static void make_network(const struct launcher *x) {
         _cleanup_free_ void *buf = malloc(nft_size(&config));
         if (!buf)
                 launcher_fail(x->l, ENOMEM, "out of memory");
-        if ((r = netns_prepare(&config, buf, nft_size(&config), fds, &what)) < 0)
+        if ((r = netns_prepare(&config, buf, nft_size(&config), fds, &what)) == -EMSGSIZE)
+                launcher_fail(x->l, r, "the rules name more addresses and ports than this kernel takes at once (net.core.wmem_max)\n"
+                                       "write ranges of them in the place of single ones");
+        if (r < 0)
                 launcher_fail(x->l, r, "network-redirect: %s cannot be made\nbelljar doctor says what this kernel lacks for it; where they are modules: "
                                        "sudo modprobe -a nft_tproxy nft_reject_ipv4 nft_reject_ipv6 nft_log nft_limit nfnetlink_log", what);
         if ((r = fd_send(x->l->control, &m, sizeof(m), fds, NETNS_N, 0)) < 0)
