@@ -662,6 +662,31 @@ def ech(to, *names):
         attempt(f"ech.{name}", go)
 
 
+def websocket(path, text, most="1000000", more=""):
+    """Opens one and sends text in frame after frame until it is cut; says the status, and how much was sent when it ended."""
+    with socket.create_connection(("ok.test", 80), 10) as s:
+        s.settimeout(20)
+        s.sendall(f"GET {path} HTTP/1.1\r\nHost: ok.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n{more}\r\n".encode())
+        head = b""
+        with contextlib.suppress(OSError):
+            while b"\r\n\r\n" not in head and (got := s.recv(65536)):
+                head += got
+        print("status", (head.split() + [b"", b"end"])[1].decode(), flush=True)
+        if b" 101 " not in head:
+            return
+        data, sent = text.encode()[:125], 0
+        frame = bytes([0x81, 0x80 | len(data)]) + b"mask" + bytes(b ^ b"mask"[i % 4] for i, b in enumerate(data))
+        s.settimeout(0.02)
+        with contextlib.suppress(OSError):
+            while sent < int(most):
+                s.sendall(frame)
+                sent += len(frame)
+                with contextlib.suppress(TimeoutError):
+                    if not s.recv(100):
+                        break
+    print("sent", sent, flush=True)
+
+
 def at_once(n, port, path):
     """n requests at the same time, each over its own connection; how many of each status."""
     seen = {}

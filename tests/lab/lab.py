@@ -603,6 +603,9 @@ class Lab:
             if path in self.answers:
                 writer.write(self.answers[path])
                 await writer.drain()
+                if self.answers[path].startswith(b"HTTP/1.1 101 "):
+                    await self.drain(c, reader)
+                    return
                 continue
             if self.files and path.startswith("/files/"):
                 try:
