@@ -63,6 +63,11 @@ def anthropic(server, request, body):
         {"type": "message_stop"}], named=True)
 
 
+def hello(server, request, body):
+    """What Claude Code asks for at its first start on a terminal."""
+    return request.json({"message": "hello"})
+
+
 # ---- OpenAI ----
 
 def shell_call(tools, command):
@@ -134,7 +139,8 @@ def gemini(server, request, body):
     return request.json(answer)
 
 
-APIS = (("api.anthropic.com", "POST", r"/v1/messages", anthropic), ("api.openai.com", "POST", r"/v1/responses", openai),
+APIS = (("api.anthropic.com", "POST", r"/v1/messages", anthropic), ("api.anthropic.com", "GET", "/api/hello", hello),
+        ("platform.claude.com", "GET", "/v1/oauth/hello", hello), ("api.openai.com", "POST", r"/v1/responses", openai),
         ("generativelanguage.googleapis.com", "POST", r"/v1(beta|alpha)?/models/[^/]+:(generateContent|streamGenerateContent|countTokens)", gemini))
 
 
@@ -191,7 +197,7 @@ class Request(http.server.BaseHTTPRequestHandler):
         server.requests.append({"host": host, "method": self.command, "path": self.path, "headers": dict(self.headers), "body": data})
         for name, method, path, fn in APIS:
             if host == name and method == self.command and re.fullmatch(path, self.path.split("?")[0]):
-                return fn(server, self, json.loads(data))
+                return fn(server, self, json.loads(data) if data else None)
         return self.json({"error": {"type": "not_found_error", "message": "not in this lab"}}, 404)
 
     do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = do_HEAD = do_OPTIONS = handle_any
