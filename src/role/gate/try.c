@@ -160,7 +160,8 @@ static bool dial(struct attempt *x) {
                 return false;
         four.sin_port = htons(x->port);
         x->fd = socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (x->fd < 0 || (connect(x->fd, v6 ? (const struct sockaddr *)&six : (const struct sockaddr *)&four, v6 ? sizeof(six) : sizeof(four)) < 0 && errno != EINPROGRESS))
+        const struct sockaddr *to = v6 ? (const struct sockaddr *)&six : (const struct sockaddr *)&four;
+        if (x->fd < 0 || (connect(x->fd, to, v6 ? sizeof(six) : sizeof(four)) < 0 && errno != EINPROGRESS))
                 err = errno;
         else if (!wait_for(x->fd, POLLOUT, x->until))
                 err = ETIMEDOUT;
