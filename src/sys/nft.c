@@ -242,6 +242,15 @@ static void allow(struct table *t, const uint8_t *address, unsigned prefix, uint
 
 static bool is_v4(const struct net_target *t) { return t->prefix >= 96 && net_is_mapped(t->address); }
 
+/* With the first address of the range for the address: what is sorted by it is in the order of the ranges. */
+static struct net_target lowest(struct net_target target) {
+        for (unsigned i = 0; i < sizeof(target.address); i++) {
+                unsigned left = target.prefix > i * 8 ? target.prefix - i * 8 : 0;
+                target.address[i] &= left >= 8 ? 0xff : (uint8_t)(0xff00u >> left);
+        }
+        return target;
+}
+
 /* First and last address, as the family has them. */
 static void range_of(const struct net_target *target, const struct table *t, uint8_t low[16], uint8_t high[16]) {
         unsigned skip = 16 - t->address_len;
@@ -521,7 +530,8 @@ int nft_install(const struct nft_config *c, void *buf, size_t size, const char *
         if (size < nft_size(c))
                 return -ENOSPC;
         if (c->n_targets > 0) {
-                memcpy(targets, c->targets, c->n_targets * sizeof(*targets));
+                for (size_t i = 0; i < c->n_targets; i++)
+                        targets[i] = lowest(c->targets[i]);
                 qsort(targets, c->n_targets, sizeof(*targets), order);
         }
         while (n_v4 < c->n_targets && is_v4(&targets[n_v4]))
