@@ -22,6 +22,8 @@ int account_make(size_t n) _must_check_;
 /* Maps it; *ret_n is for how many it is. */
 int account_map(int fd, struct account **ret, size_t *ret_n) _must_check_;
 void account_unmap(struct account *a, size_t n);
+/* The run's own use goes on in another memfd, whose policy is to be in force: also while no broker lives that would see to it. */
+int account_carry(int from, int to) _must_check_;
 
 /* What a charge is of. */
 enum account_of { ACCOUNT_UP, ACCOUNT_DOWN, ACCOUNT_REQUESTS, ACCOUNT_URL, ACCOUNT_HOSTS, ACCOUNT_SUBDOMAINS, ACCOUNT_NOVEL, ACCOUNT_N };

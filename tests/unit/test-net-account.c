@@ -27,6 +27,18 @@ TEST(a_charge_is_whole_or_none) {
         check(!account_charge(a, &b, ACCOUNT_URL, 6) && account_charge(a, &b, ACCOUNT_URL, 5));
 }
 
+TEST(the_runs_use_is_carried) {
+        const struct network_budget b = {.up = 10};
+        int from = account_make(3), to = account_make(1), none = account_make(0);
+        struct account *a, *c;
+        size_t n;
+
+        check(from >= 0 && to >= 0 && none >= 0 && account_map(from, &a, &n) == 0 && account_map(to, &c, &n) == 0);
+        check(account_charge(&a[0], &b, ACCOUNT_UP, 7) && account_charge(&a[1], &b, ACCOUNT_UP, 3));
+        check(account_carry(from, to) == 0 && c->up == 7 && !account_charge(c, &b, ACCOUNT_UP, 4));
+        check(account_carry(none, to) == -EBADMSG && account_carry(from, none) < 0 && c->up == 7);
+}
+
 TEST(a_name_is_charged_once) {
         const struct network_budget b = {.hosts = 2, .subdomains = UINT64_MAX};
         struct account *a = map(1);

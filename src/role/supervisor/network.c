@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "role/supervisor/supervisor.h"
+#include "svc/net-account.h"
 #include "sys/process.h"
 
 /* A gate that ends is started again, but not for ever: each may have been taken over. */
@@ -111,6 +112,8 @@ void network_update(struct supervisor *x, int fds[3], bool reads_tls) {
         else if (reads_tls && (fstat(n->ca, &st) < 0 || st.st_size == 0))
                 control_answer(x, -ENOTSUP, "rules that look at requests within TLS need a CA in the sandbox, which is made at the start, "
                                             "when the policy has such a rule");
+        else if (account_carry(x->s->budgets, fds[1]) < 0)
+                control_answer(x, -EIO, "what the run has used of its budget cannot be carried over");
         else if (fd_send(x->s->cli, &m, sizeof(m), rules, ELEMENTSOF(rules), MSG_DONTWAIT) < 0)
                 control_answer(x, -EIO, "the run's own command does not answer");
         else {
@@ -131,6 +134,7 @@ void network_rules_done(struct supervisor *x, int result, const char *text) {
                 return;
         if (result < 0) {
                 int refused[] = {n->table, x->s->budgets};
+                (void)!account_carry(x->s->budgets, budgets); /* else it has what was used until then */
                 change_policy(x, table, budgets);
                 table = refused[0];
                 budgets = refused[1];
