@@ -2,6 +2,7 @@
  * that table_load has taken cannot lead it outside of itself. */
 #include "model/address.h"
 #include "model/table-layout.h"
+#include "model/table-walk.h"
 
 /* A host has a group for its own name, and one for each of the wildcards that its name is beneath. */
 #define HITS_MAX (REQUEST_HOST_MAX / 2 + 3 + TABLE_PREFIXES_MAX)
@@ -410,152 +411,25 @@ static void consider(struct look *l, uint32_t rule) {
                 come_near(l, rule, why, detail);
 }
 
-/* The automaton. A set of states is words, of which only those in active blocks have a meaning; `wild` has the blocks in
- * which a state waits for a wildcard. */
-struct states {
-        uint64_t active[TABLE_SUMMARY_MAX], wild[TABLE_SUMMARY_MAX];
-        uint64_t word[TABLE_WORDS_MAX];
-};
-
-struct automaton {
-        size_t words, summary;
-        const uint64_t *star, *stars, *accept;
-        const uint32_t *rank;
-};
-
-/* A set of states to be read: the start's lies in the table. */
-struct view {
-        const uint64_t *active, *wild, *word;
-};
-
-static struct view open_automaton(const struct table *t, const struct table_class *c, struct automaton *a) {
-        const uint64_t *w = (const uint64_t *)table_at(t, SECTION_WORDS) + c->at, *starts = w + 4 * (size_t)c->words;
-
-        a->words = c->words;
-        a->summary = table_summary_words(a->words);
-        a->star = w + a->words;
-        a->stars = w + 2 * a->words;
-        a->accept = w + 3 * a->words;
-        a->rank = (const uint32_t *)(starts + 2 * a->summary);
-        return (struct view){starts, starts + a->summary, w};
-}
-
-static inline bool has_block(const uint64_t *bits, size_t block) { return bits[block / 64] >> block % 64 & 1; }
-static inline void set_block(uint64_t *bits, size_t block) { bits[block / 64] |= 1ull << block % 64; }
-
-/* Two words at a time, as every processor of the 64-bit kind can. */
-typedef uint64_t lanes __attribute__((vector_size(16), aligned(8), may_alias));
-
-static void step_wild(const struct automaton *a, const struct view *from, struct states *to, size_t block) {
-        size_t at = block * TABLE_BLOCK;
-        lanes any = {}, waits = {};
-
-        for (size_t i = at; i < at + TABLE_BLOCK; i += 2) {
-                lanes star = *(const lanes *)&a->star[i], stars = *(const lanes *)&a->stars[i];
-                lanes now = *(const lanes *)&from->word[i], next = (now & star) << 1 | (now & stars);
-                next |= (next & stars) << 1;
-                *(lanes *)&to->word[i] = next;
-                any |= next;
-                waits |= next & (star | stars);
-        }
-        if (any[0] | any[1])
-                set_block(to->active, block);
-        if (waits[0] | waits[1])
-                set_block(to->wild, block);
-}
-
-static void step_pairs(const struct table *t, const struct automaton *a, struct table_span span, const struct view *from,
-                       struct states *to) {
-        const struct table_pair *p = (const struct table_pair *)table_at(t, SECTION_PAIRS) + span.first;
-
-        for (size_t i = 0; i < span.n; i++) {
-                size_t w = p[i].word, block = w / TABLE_BLOCK;
-                uint64_t next;
-                if (!has_block(from->active, block) || !(next = (from->word[w] & p[i].mask) << 1))
-                        continue;
-                next |= (next & a->stars[w]) << 1;
-                if (!has_block(to->active, block)) {
-                        set_block(to->active, block);
-                        memset(&to->word[block * TABLE_BLOCK], 0, TABLE_BLOCK * sizeof(uint64_t));
-                }
-                to->word[w] |= next;
-                if (next & (a->star[w] | a->stars[w]))
-                        set_block(to->wild, block);
-        }
-}
-
-static bool any_pair(const struct table *t, struct table_span span, const struct view *from) {
-        const struct table_pair *p = (const struct table_pair *)table_at(t, SECTION_PAIRS) + span.first;
-
-        for (size_t i = 0; i < span.n; i++)
-                if (has_block(from->active, p[i].word / TABLE_BLOCK) && from->word[p[i].word] & p[i].mask)
-                        return true;
-        return false;
-}
-
-static const struct table_literal_slot *find_literal(const struct table *t, struct table_span span,
-                                                     struct request_text s) {
-        const struct table_literal_slot *slot = (const struct table_literal_slot *)table_at(t, SECTION_LITERALS) + span.first;
-        uint32_t hash, i;
-
-        if (span.n == 0)
-                return NULL;
-        i = table_slot(hash = table_hash(t->header->seed, s.p, s.n));
-        for (unsigned k = 0; k < TABLE_PROBE_MAX; k++, i++) {
-                const struct table_literal_slot *l = &slot[i & (span.n - 1)];
-                if (l->text.at == TABLE_NONE)
-                        return NULL;
-                if (l->hash == hash && l->text.n == s.n && memcmp(table_text(t, l->text), s.p, s.n) == 0)
-                        return l;
-        }
-        return NULL;
-}
-
-static void step(const struct table *t, const struct table_class *c, const struct automaton *a, struct request_text segment,
-                 const struct view *from, struct states *to) {
-        const struct table_glob *g = (const struct table_glob *)table_at(t, SECTION_GLOBS) + c->globs.first;
-        const struct table_literal_slot *l = find_literal(t, c->literals, segment);
-
-        for (size_t s = 0; s < a->summary; s++)
-                to->active[s] = to->wild[s] = 0;
-        for (size_t s = 0; s < a->summary; s++)
-                for (uint64_t left = from->wild[s]; left; left &= left - 1)
-                        step_wild(a, from, to, s * 64 + (size_t)__builtin_ctzll(left));
-        if (l)
-                step_pairs(t, a, l->pairs, from, to);
-        for (size_t i = 0; i < c->globs.n; i++)
-                if (any_pair(t, g[i].pairs, from) &&
-                    network_glob(table_text(t, g[i].pattern), g[i].pattern.n, segment.p, segment.n))
-                        step_pairs(t, a, g[i].pairs, from, to);
-}
-
-static bool none(const struct view *v, size_t summary) {
-        for (size_t i = 0; i < summary; i++)
-                if (v->active[i])
-                        return false;
-        return true;
-}
-
-static void accept_word(struct look *l, const struct automaton *a, const uint32_t *rules, size_t w, uint64_t bits,
-                        uint32_t *last) {
+static void accept_word(struct look *l, const struct table_walk *w, const uint32_t *rules, size_t i, uint64_t bits, uint32_t *last) {
         for (; bits; bits &= bits - 1) {
                 uint64_t below = (bits & -bits) - 1;
-                uint32_t rule = rules[a->rank[w] + (uint32_t)__builtin_popcountll(a->accept[w] & below)];
+                uint32_t rule = rules[w->rank[i] + (uint32_t)__builtin_popcountll(w->accept[i] & below)];
                 if (rule != *last) /* the paths of a rule stand next to each other */
                         consider(l, rule);
                 *last = rule;
         }
 }
 
-static void accept(struct look *l, const struct table_class *c, const struct automaton *a, const struct view *v) {
+static void accept(struct look *l, const struct table_class *c, const struct table_walk *w) {
         const uint32_t *rules = (const uint32_t *)table_at(l->t, SECTION_MEMBERS) + c->accepts.first;
         uint32_t last = TABLE_NONE;
 
-        for (size_t i = 0; i < a->summary; i++)
-                for (uint64_t blocks = v->active[i]; blocks; blocks &= blocks - 1) {
+        for (size_t i = 0; i < w->summary; i++)
+                for (uint64_t blocks = w->active[i]; blocks; blocks &= blocks - 1) {
                         size_t first = (i * 64 + (size_t)__builtin_ctzll(blocks)) * TABLE_BLOCK;
-                        for (size_t w = first; w < first + TABLE_BLOCK; w++)
-                                accept_word(l, a, rules, w, v->word[w] & a->accept[w], &last);
+                        for (size_t k = first; k < first + TABLE_BLOCK; k++)
+                                accept_word(l, w, rules, k, w->word[k] & w->accept[k], &last);
                 }
 }
 
@@ -585,21 +459,14 @@ static void near_path(struct look *l, const struct table_class *c) {
 
 static void run_class(struct look *l, const struct table_class *c) {
         const uint32_t *rules = (const uint32_t *)table_at(l->t, SECTION_MEMBERS) + c->plain.first;
-        struct states even, odd, *to = &even;
-        struct automaton a;
-        struct view from;
+        struct table_walk w;
 
         for (size_t i = 0; i < c->plain.n; i++)
                 consider(l, rules[i]);
         if (c->words == 0)
                 return;
-        from = open_automaton(l->t, c, &a);
-        for (size_t i = 0; i < l->r->n_segments && !none(&from, a.summary); i++) {
-                step(l->t, c, &a, l->r->segment[i], &from, to);
-                from = (struct view){to->active, to->wild, to->word};
-                to = to == &even ? &odd : &even; /* cppcheck-suppress uninitvar; step fills what it says is active */
-        }
-        accept(l, c, &a, &from);
+        table_walk(l->t, c, l->r, &w);
+        accept(l, c, &w);
         if (l->v->rule == TABLE_NONE && l->denied == TABLE_NONE)
                 near_path(l, c);
 }
