@@ -38,6 +38,41 @@ TEST(long_patterns_fill_words) {
         network_clear(&n);
 }
 
+/* Every path of up to seven segments from two names and another: wildcards behind each other, which come and go. */
+TEST(short_paths_all_of_them) {
+        static const char *const patterns[] = {"/**/a/*/*/b", "/*/*/a", "/**/a/**/b", "/a/*/**/b/*", "/**/*/a/*", "/**/a/b/**/a/*/*"};
+        static const char names[] = {'a', 'b', 'q'};
+        unsigned allowed = 0;
+
+        for (size_t k = 0; k < ELEMENTSOF(patterns); k++) {
+                struct network n = {};
+                struct network_rule u = {};
+                struct error e = {};
+                void *data = NULL;
+                size_t size = 0;
+                struct table t;
+
+                check(network_set_host(&u, "a.test", &e) == 0 && network_add_path(&u, patterns[k], &e) == 0);
+                check(network_add_rule(&n, &u, WROTE_PATHS, &e) == 0);
+                check(table_compile(&n, &data, &size, &e) == 0 && table_load(data, size, &t) == 0);
+                for (unsigned length = 1, all = 3; length <= 7; length++, all *= 3)
+                        for (unsigned i = 0; i < all; i++) {
+                                struct request r = {.layer = REQUEST_L7, .tls = true, .port = 443, .method = {"GET", 3}, .host = {"a.test", 6},
+                                                    .n_segments = length};
+                                struct verdict v;
+                                for (unsigned at = 0, left = i; at < length; at++, left /= 3)
+                                        r.segment[at] = (struct request_text){&names[left % 3], 1};
+                                table_decide(&t, &r, &v);
+                                check(v.allowed == plain_path(patterns[k], &r, 0));
+                                allowed += v.allowed;
+                        }
+                free(data);
+                network_clear(&n);
+        }
+        printf("# %u allowed\n", allowed);
+        check(allowed > 500);
+}
+
 TEST(shapes) {
         static const struct { const char *text; unsigned want; } cases[] = {
                 {"' OR '1'='1", 1}, {"1 OR 1=1", 1}, {"x' UNION SELECT a FROM b--", 1}, {"1;DROP TABLE x", 1}, {"x'--", 1},
