@@ -67,13 +67,20 @@ while True:
 """
 
 
+def program(name):
+    """Beside belljar in a build's folder, in libexec where it is installed."""
+    here = os.path.dirname(BELLJAR)
+    beside = os.path.join(here, name)
+    return beside if os.path.exists(beside) else os.path.join(here, "../libexec/belljar", name)
+
+
 def folder(role):
     """The programs, with the puppet in the place of one."""
     path = os.path.join(TMP, "with-" + role)
     if not os.path.isdir(path):
         os.mkdir(path)
         for n in PROGRAMS:
-            shutil.copy(HOSTILE if n == "belljar-" + role else os.path.join(os.path.dirname(BELLJAR), n), os.path.join(path, n))
+            shutil.copy(HOSTILE if n == "belljar-" + role else program(n), os.path.join(path, n))
             os.chmod(os.path.join(path, n), 0o755)
     return os.path.join(path, "belljar")
 
