@@ -246,17 +246,22 @@ static void accept_client(struct gate *g, int fd) {
         }
 }
 
-int gate_accept(int listener) {
+int gate_accept(struct watch *listener) {
         static int spare = -1;
         const struct linger now = {.l_onoff = 1};
 
         if (spare < 0)
-                spare = fcntl(listener, F_DUPFD_CLOEXEC, 0);
-        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd >= 0 || (errno != EMFILE && errno != ENFILE) || spare < 0)
+                spare = fcntl(listener->fd, F_DUPFD_CLOEXEC, 0);
+        int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0 || (errno != EMFILE && errno != ENFILE))
                 return fd;
+        if (spare < 0) { /* something else has taken its place; the event would come again at once */
+                loop_want(&gate.loop, listener, 0);
+                gate.deaf = true;
+                return -1;
+        }
         close(TAKE_FD(spare));
-        fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
                 (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
                 close(fd);
@@ -267,7 +272,7 @@ int gate_accept(int listener) {
 void clients_ready(struct watch *w, uint32_t events) {
         (void)events;
         for (int i = 0; i < ACCEPTS; i++) {
-                int fd = gate_accept(w->fd);
+                int fd = gate_accept(w);
                 if (fd < 0)
                         return;
                 accept_client(&gate, fd);

@@ -174,7 +174,7 @@ void dns_tcp_ready(struct watch *w, uint32_t events) {
         struct gate *g = &gate;
 
         (void)events;
-        int fd = gate_accept(w->fd);
+        int fd = gate_accept(w);
         if (fd < 0)
                 return;
         struct dns_stream *s = g->n_streams < GATE_DNS_STREAMS_MAX ? (struct dns_stream *)calloc(1, sizeof(*s)) : NULL;

@@ -47,6 +47,7 @@ struct gate {
         bool wanted[NET_BROKERS_MAX]; /* asked for, and not there yet */
         struct watch sockets[NETNS_N];
         struct watch published[NET_PUBLISHED_MAX];
+        bool deaf; /* a listener waits until the next tick: there is no descriptor for what it has */
         uint16_t published_ports[NET_PUBLISHED_MAX];
         struct guest *guests; /* published.c */
         struct table table;
@@ -71,7 +72,7 @@ void dns_tcp_ready(struct watch *w, uint32_t events);
 void dns_tick(struct gate *g);
 void clients_ready(struct watch *w, uint32_t events);
 /* accept4(2), non-blocking. Where there is no descriptor left, the connection is refused, rather than told of without end. */
-int gate_accept(int listener);
+int gate_accept(struct watch *listener);
 void clients_tick(struct gate *g);
 /* The broker of this identity is there, or can take more: those who wait for it go on. */
 void clients_resume(struct gate *g);

@@ -28,6 +28,8 @@ static void resume_all(void) {
 static void broker_ready(struct watch *w, uint32_t events) {
         if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
                 loop_close(&gate.loop, w);
+        else
+                loop_want(&gate.loop, w, EPOLLIN); /* there is room: whoever finds none says so again */
         resume_all();
 }
 
@@ -51,6 +53,16 @@ static void take_order(const struct net_order *o, int *fds, size_t n) {
         }
 }
 
+static void hear_again(struct gate *g) {
+        g->deaf = false;
+        for (size_t i = 0; i < ELEMENTSOF(g->sockets); i++)
+                if (g->sockets[i].fd >= 0)
+                        loop_want(&g->loop, &g->sockets[i], EPOLLIN);
+        for (size_t i = 0; i < ELEMENTSOF(g->published); i++)
+                if (g->published_ports[i] && g->published[i].fd >= 0)
+                        loop_want(&g->loop, &g->published[i], EPOLLIN);
+}
+
 /* Deadlines are seconds away: what looks at every connection is done once in a while, and not with each batch of events. */
 static int tick(void *arg) {
         static uint64_t next;
@@ -58,13 +70,16 @@ static int tick(void *arg) {
 
         if (g->loop.now < next)
                 return (int)(next - g->loop.now);
+        const bool deaf = g->deaf;
         next = g->loop.now + TICK_MS;
+        if (deaf)
+                hear_again(g);
         clients_tick(g);
         webs_tick(g);
         webs2_tick(g);
         guests_tick(g);
         dns_tick(g);
-        if (g->clients || g->webs || g->webs2 || g->guests || g->streams)
+        if (deaf || g->clients || g->webs || g->webs2 || g->guests || g->streams)
                 return TICK_MS;
         next = 0;
         return -1;

@@ -69,7 +69,7 @@ void published_ready(struct watch *w, uint32_t events) {
 
         (void)events;
         for (int i = 0; i < ACCEPTS; i++) {
-                int fd = gate_accept(w->fd);
+                int fd = gate_accept(w);
                 if (fd < 0)
                         return;
                 struct guest *x = g->n_clients < GATE_CLIENTS_MAX ? (struct guest *)calloc(1, sizeof(*x)) : NULL;
