@@ -516,17 +516,12 @@ int policy_read_network(struct policy_reader *c, const struct policy_key *k, con
         return 0;
 }
 
+static int add_given(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *n) {
+        return network_add_given(&c->p->network, n->text, c->e);
+}
+
 int policy_read_given(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *list) {
-        if (list->kind != YAML_KIND_SEQUENCE)
-                return policy_read_not_a_list(c, k, list);
-        for (const struct yaml_node *n = list->first; n; n = n->next) {
-                int r = policy_read_scalar(c, k, n);
-                if (r < 0 || (r = policy_read_blank(c, k, n)) < 0)
-                        return r;
-                if (network_add_given(&c->p->network, n->text, c->e) < 0)
-                        return policy_read_place(c, n);
-        }
-        return 0;
+        return policy_read_items(c, k, list, add_given);
 }
 
 int policy_read_quiet(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *list) {

@@ -16,6 +16,9 @@ int policy_read_place(struct policy_reader *c, const struct yaml_node *n);
 int policy_read_scalar(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *n) _must_check_;
 /* "[a b]" is one entry that names nothing: it must not pass for two. */
 int policy_read_blank(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *n) _must_check_;
+/* A list of texts, none of them blank: add is called with each, and where it fails the place of that entry is said. */
+int policy_read_items(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *list,
+                      int (*add)(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *n)) _must_check_;
 /* Errors. */
 int policy_read_not_a_list(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *n);
 int policy_read_not_a_mapping(struct policy_reader *c, const char *what, const struct yaml_node *n);

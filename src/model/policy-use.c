@@ -127,17 +127,12 @@ static int add_one(struct policy_reader *c, const char *name, struct policy_plac
         return strlist_add(&c->p->use, name) < 0 ? error_set(c->e, ENOMEM, "out of memory") : 0;
 }
 
+static int add_use(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *n) {
+        return add_one(c, n->text, (struct policy_place){n->line, n->column});
+}
+
 int policy_read_use(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *list) {
-        if (list->kind != YAML_KIND_SEQUENCE)
-                return policy_read_not_a_list(c, k, list);
-        for (const struct yaml_node *n = list->first; n; n = n->next) {
-                int r = policy_read_scalar(c, k, n);
-                if (r < 0 || (r = policy_read_blank(c, k, n)) < 0)
-                        return r;
-                if (add_one(c, n->text, (struct policy_place){n->line, n->column}) < 0)
-                        return policy_read_place(c, n);
-        }
-        return 0;
+        return policy_read_items(c, k, list, add_use);
 }
 
 int policy_add_use(struct policy *p, const char *name, struct error *e) {

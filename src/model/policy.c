@@ -81,16 +81,29 @@ int policy_read_not_a_list(struct policy_reader *c, const struct policy_key *k, 
         return policy_read_place(c, n);
 }
 
-static int read_list(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *list) {
+int policy_read_items(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *list,
+                      int (*add)(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *n)) {
         if (list->kind != YAML_KIND_SEQUENCE)
                 return policy_read_not_a_list(c, k, list);
         for (const struct yaml_node *n = list->first; n; n = n->next) {
                 int r = policy_read_scalar(c, k, n);
                 if (r < 0 || (r = policy_read_blank(c, k, n)) < 0)
                         return r;
-                if (policy_add_item(c->p, k, n->text, c->e) < 0)
+                if (add(c, k, n) < 0)
                         return policy_read_place(c, n);
         }
+        return 0;
+}
+
+static int add_item(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *n) {
+        return policy_add_item(c->p, k, n->text, c->e);
+}
+
+static int read_list(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *list) {
+        int r = policy_read_items(c, k, list, add_item);
+
+        if (r < 0)
+                return r;
         if (k->type == KEY_WORDS)
                 c->p->has_entrypoint = true;
         return 0;
