@@ -78,6 +78,19 @@ void http_relay_answer(struct http_relay *r, unsigned status, const char *type, 
                 http_relay_cut(r);
 }
 
+void http_relay_take_back(struct http_relay *r, unsigned status, const char *type, const char *body, size_t n) {
+        if (r->state != HTTP_RELAY_ACTIVE || r->response_begun) {
+                http_relay_cut(r);
+                return;
+        }
+        stream_reset(&r->upstream.s, r->loop);
+        http_relay_answer(r, status, type, body, n);
+        if (r->state != HTTP_RELAY_CLOSING)
+                return;
+        r->owner->done(r, true);
+        http_relay_run(r);
+}
+
 static void refuse(struct http_relay *r, enum http_refusal why) {
         bool busy = r->state == HTTP_RELAY_ACTIVE;
 

@@ -91,5 +91,7 @@ void http_relay_tick(struct http_relay *r);
 /* Answers the request that is being read in place of an upstream, and closes the connection behind it: within `request`,
  * `refused` and `failed`. */
 void http_relay_answer(struct http_relay *r, unsigned status, const char *type, const char *body, size_t n);
+/* What is at work must not go on: the upstream sees a reset, the client this answer, or a reset where a response has begun. */
+void http_relay_take_back(struct http_relay *r, unsigned status, const char *type, const char *body, size_t n);
 /* Ends it now: both sides see a reset. */
 void http_relay_cut(struct http_relay *r);

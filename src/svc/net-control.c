@@ -32,8 +32,10 @@ void net_control_report(struct net_control *c, const struct net_report *r) {
 
         if (c->second != second) {
                 c->second = second;
-                c->reports = 0;
+                c->reports = c->ended = 0;
         }
+        if (r->type == NET_ENDED && c->ended++ >= NET_ENDED_MAX)
+                return;
         if (c->reports++ < NET_REPORTS_MAX)
                 (void)!send(c->w.fd, r, sizeof(*r), MSG_DONTWAIT | MSG_NOSIGNAL);
 }

@@ -5,6 +5,7 @@
 #include "svc/loop.h"
 
 #define NET_REPORTS_MAX 200u /* a second; what is over it is dropped */
+#define NET_ENDED_MAX 100u   /* of these, such as say only that something ended: refusals have room beside them */
 
 struct net_control {
         struct watch w;
@@ -12,7 +13,7 @@ struct net_control {
         /* fds are closed afterwards, but for those that it has set to -1. */
         void (*order)(const struct net_order *o, int *fds, size_t n);
         uint64_t second; /* of the bucket of reports */
-        unsigned reports;
+        unsigned reports, ended;
 };
 
 /* Ends the process when the supervisor closes its end: the run is over, and every socket of the process with it. */

@@ -85,13 +85,20 @@ static void connected(void *owner, enum dial_result result, int fd, const char *
 
 static void get_upstream(struct exchange *x) { dial_start(&x->dial, &x->place, &x->verdict, connected, x); }
 
-/* Nobody gave its URL. */
-static enum http_relay_verdict refuse_novel(struct exchange *x) {
+/* By its verdict, which the gate did not have: reported, and in words. */
+static size_t deny(struct exchange *x, char body[DENIAL_JSON_MAX]) {
         char reason[WHY_TEXT], rule[WHY_TEXT], fix[WHY_TEXT];
 
         report(x, NET_DENIED, NULL);
-        answer(x, 403, why_reason(&broker.table, &x->request, &x->verdict, reason), why_place(&broker.table, x->verdict.rule, rule),
-               why_fix(&broker.table, &x->request, &x->verdict, fix));
+        return denial_json(body, DENIAL_JSON_MAX, why_place(&broker.table, x->verdict.rule, rule),
+                           why_reason(&broker.table, &x->request, &x->verdict, reason), why_fix(&broker.table, &x->request, &x->verdict, fix));
+}
+
+/* Nobody gave its URL. */
+static enum http_relay_verdict refuse_novel(struct exchange *x) {
+        char body[DENIAL_JSON_MAX];
+
+        http_relay_answer(&x->relay, 403, "application/json", body, deny(x, body));
         return HTTP_RELAY_ANSWERED;
 }
 
@@ -272,6 +279,7 @@ void exchanges_tick(struct broker *b) {
 }
 
 void exchanges_decide_again(struct broker *b) {
+        char body[DENIAL_JSON_MAX];
         struct verdict v;
 
         for (struct exchange *x = b->exchanges, *next; x; x = next) {
@@ -282,7 +290,7 @@ void exchanges_decide_again(struct broker *b) {
                 x->verdict = v;
                 if (v.allowed && given_still(&x->given, &x->verdict))
                         continue;
-                report(x, NET_DENIED, NULL);
-                http_relay_cut(&x->relay);
+                dial_cancel(&x->dial);
+                http_relay_take_back(&x->relay, 403, "application/json", body, deny(x, body));
         }
 }

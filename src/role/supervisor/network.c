@@ -319,6 +319,11 @@ static bool has_unread(const struct network_side *n) {
         return p.fd >= 0 && poll(&p, 1, 0) > 0 && p.revents & POLLIN;
 }
 
+static bool has_unread_reports(const struct network_peer *p) {
+        struct pollfd q = {.fd = p->fd, .events = POLLIN};
+        return peer_heard(p) && poll(&q, 1, 0) > 0;
+}
+
 /* A command that ends at once after a refusal: the line about it is still on its way, or waits for a gate. */
 void network_flush(struct supervisor *x) {
         const struct net_order order = {.type = NET_FLUSH};
@@ -335,8 +340,9 @@ void network_flush(struct supervisor *x) {
                 if (poll(&p, 1, (int)(until - now)) > 0)
                         read_reports(x, &n->gate);
         }
+        /* A broker reports before the answer that the command has had. */
         for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++)
-                if (n->brokers[i].fd >= 0)
+                while (has_unread_reports(&n->brokers[i]))
                         read_reports(x, &n->brokers[i]);
 }
 
