@@ -1,0 +1,292 @@
+/* Where secrets come from; see secret-source.h. No value is ever in an ordinary buffer, an error text or an argument. */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "svc/host.h"
+#include "svc/secret-source.h"
+
+#define COMMAND_WORDS_MAX 64u
+
+/* linux/keyctl.h, which musl does not ship. */
+enum {
+        KEY_THREAD = -1, KEY_SESSION = -3, KEY_USER = -4,
+        KEYCTL_UNLINK_ = 9, KEYCTL_SEARCH_ = 10, KEYCTL_READ_ = 11,
+};
+
+extern char **environ;
+
+/* Every error begins with the secret and where it should have come from. */
+#define LABEL_MAX 256u
+static const char *label(const struct secret *s, char dst[LABEL_MAX]) {
+        snprintf(dst, LABEL_MAX, "secret %s (%s:%s)", s->name, secret_source_name(s->source), s->from);
+        return dst;
+}
+
+/* What another function said of it, with the label before. */
+static int say(const struct secret *s, struct error *e) {
+        if (!e)
+                return -EINVAL;
+        char l[LABEL_MAX];
+        _cleanup_free_ char *msg = strdup(e->msg);
+        snprintf(e->msg, sizeof(e->msg), "%s: %s", label(s, l), msg ? msg : "out of memory");
+        return -e->errnum;
+}
+
+static int check_value(const struct secret *s, const struct vault_text *v, struct error *e) {
+        char l[LABEL_MAX];
+
+        if (v->n < SECRET_VALUE_MIN || v->n > SECRET_VALUE_MAX) {
+                error_set(e, EINVAL, v->n == 0 ? "%s is empty" : v->n < SECRET_VALUE_MIN ? "%s is too short" : "%s is too long", label(s, l));
+                return error_fix(e, "a secret has %u to %u characters; what is shorter would be found everywhere", SECRET_VALUE_MIN, SECRET_VALUE_MAX);
+        }
+        for (size_t i = 0; i < v->n; i++)
+                if (v->p[i] < 0x20 || v->p[i] > 0x7e) {
+                        error_set(e, EINVAL, "%s has characters that are no printable ASCII, or more than one line", label(s, l));
+                        return error_fix(e, "give the secret alone, as one line");
+                }
+        if (v->p[0] == ' ' || v->p[v->n - 1] == ' ') {
+                error_set(e, EINVAL, "%s begins or ends with a blank, which no header field keeps", label(s, l));
+                return error_fix(e, "give the secret alone, without blanks around it");
+        }
+        return 0;
+}
+
+static int read_env(const struct secret *s, struct vault_text *ret, struct error *e) {
+        const char *value = getenv(s->from);
+
+        if (!value) {
+                error_set(e, ENOENT, "secret %s: the variable %s is not set", s->name, s->from);
+                return error_fix(e, "export %s=..., or name another source: file:PATH, command:WORDS, keyring:DESCRIPTION, store:NAME", s->from);
+        }
+        size_t n = strlen(value);
+        if (n > SECRET_VALUE_MAX) {
+                char l[LABEL_MAX];
+                return error_set(e, EFBIG, "%s is too long", label(s, l));
+        }
+        int r = vault_alloc(n, ret, e);
+        if (r < 0)
+                return r;
+        memcpy(ret->p, value, n);
+        return 0;
+}
+
+static void drop_newline(struct vault_text *v) {
+        if (v->n > 0 && v->p[v->n - 1] == '\n')
+                v->p[--v->n] = 0;
+}
+
+static int read_file(const struct secret *s, const char *base_dir, struct vault_text *ret, struct error *e) {
+        _cleanup_free_ char *home = host_home(), *path = NULL, *here = base_dir ? NULL : realpath(".", NULL);
+        char l[LABEL_MAX];
+        struct stat st;
+
+        if (!home)
+                return error_set(e, ENOMEM, "out of memory");
+        int r = host_resolve(s->from, base_dir ?: here ?: "/", home, &path, e);
+        if (r < 0)
+                return say(s, e);
+        /* Links are followed: a secret is often mounted as one. A FIFO or a device must not hold this up. */
+        _cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return error_errno(e, errno, "%s cannot be read", label(s, l));
+        if (!S_ISREG(st.st_mode))
+                return error_set(e, EINVAL, "%s is no regular file", label(s, l));
+        /* What root lays down for everyone (/run/secrets of a container) is root's decision. */
+        if (st.st_mode & (S_IRGRP | S_IROTH) && st.st_uid != 0) {
+                error_set(e, EACCES, "%s can be read by others than its owner", label(s, l));
+                return error_fix(e, "chmod 600 %s", path);
+        }
+        if ((r = vault_read(fd, SECRET_VALUE_MAX + 1, -1, ret, e)) < 0)
+                return say(s, e);
+        drop_newline(ret);
+        return 0;
+}
+
+/* Of a child: becomes the program, with its output in the pipe. */
+static _noreturn_ void become(char **argv, int out, pid_t parent) {
+        sigset_t none;
+
+        sigemptyset(&none);
+        signal(SIGPIPE, SIG_DFL);
+        signal(SIGCHLD, SIG_DFL);
+        (void)sigprocmask(SIG_SETMASK, &none, NULL);
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (getppid() == parent && in >= 0 && dup2(in, 0) == 0 && dup2(out, 1) == 1 && syscall(SYS_close_range, 3, ~0u, 0) == 0)
+                execvp(argv[0], argv);
+        _exit(errno == ENOENT ? 127 : 126);
+}
+
+/* Its end, within the time; then it is killed. Its children may go on: what they write is read by nobody. */
+static int end_of(pid_t pid, int pidfd, int timeout_ms) {
+        struct pollfd p = {pidfd, POLLIN, 0};
+        int status = 0, r;
+
+        while ((r = poll(&p, 1, timeout_ms)) < 0 && errno == EINTR)
+                ;
+        if (r <= 0)
+                (void)kill(pid, SIGKILL);
+        while (waitpid(pid, &status, 0) < 0)
+                if (errno != EINTR)
+                        return -errno;
+        return r > 0 ? status : -ETIMEDOUT;
+}
+
+/* Runs a program and takes what it prints. */
+static int read_program(const struct secret *s, char **argv, unsigned timeout_ms, struct vault_text *ret, struct error *e) {
+        _cleanup_fd_ int from = -1, to = -1, pidfd = -1;
+        char l[LABEL_MAX];
+        int fds[2];
+
+        if (pipe2(fds, O_CLOEXEC) < 0)
+                return error_errno(e, errno, "%s: no pipe can be made", label(s, l));
+        from = fds[0];
+        to = fds[1];
+        pid_t self = getpid();
+        void (*before)(int) = signal(SIGCHLD, SIG_DFL); /* where it is ignored, the status would be lost */
+        pid_t pid = fork();
+        if (pid == 0)
+                become(argv, to, self);
+        if (pid < 0) {
+                signal(SIGCHLD, before);
+                return error_errno(e, errno, "%s: no process can be started", label(s, l));
+        }
+        pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+        fd_close(TAKE_FD(to));
+        struct vault_text v = {};
+        int r = vault_read(from, SECRET_VALUE_MAX + 1, (int)timeout_ms, &v, e);
+        /* After the end of its output it has little left to do. */
+        int status = end_of(pid, pidfd, r < 0 ? 0 : (int)timeout_ms);
+        signal(SIGCHLD, before);
+        if (r < 0) {
+                if (r == -ETIMEDOUT)
+                        return error_set(e, ETIMEDOUT, "%s: nothing came within %u seconds", label(s, l), timeout_ms / 1000);
+                return say(s, e);
+        }
+        if (status == 0) {
+                drop_newline(&v);
+                *ret = v;
+                return 0;
+        }
+        vault_free(&v);
+        if (status < 0)
+                return error_errno(e, status, "%s: its end cannot be seen", label(s, l));
+        if (WIFSIGNALED(status))
+                return error_set(e, ECANCELED, "%s: the program was ended by signal %d", label(s, l), WTERMSIG(status));
+        if (WEXITSTATUS(status) == 127) {
+                error_set(e, ENOENT, "%s: there is no program %s", label(s, l), argv[0]);
+                return error_fix(e, "give its path, or put it on PATH; a shell's words and quotes are not read");
+        }
+        return error_set(e, ECANCELED, "%s: the program ended with status %d", label(s, l), WEXITSTATUS(status));
+}
+
+static int read_command(const struct secret *s, struct vault_text *ret, struct error *e) {
+        char *argv[COMMAND_WORDS_MAX + 1] = {}, *rest = NULL, l[LABEL_MAX];
+        _cleanup_free_ char *words = strdup(s->from);
+        size_t n = 0;
+
+        if (!words)
+                return error_set(e, ENOMEM, "out of memory");
+        for (char *w = strtok_r(words, " \t", &rest); w; w = strtok_r(NULL, " \t", &rest)) {
+                if (n == COMMAND_WORDS_MAX)
+                        return error_set(e, E2BIG, "%s has more than %u words", label(s, l), COMMAND_WORDS_MAX);
+                argv[n++] = w;
+        }
+        if (n == 0)
+                return error_set(e, EINVAL, "%s names no program", label(s, l));
+        return read_program(s, argv, SECRET_COMMAND_TIME, ret, e);
+}
+
+static int read_store(const struct secret *s, struct vault_text *ret, struct error *e) {
+        _cleanup_free_ char *tool = NULL;
+        int r = host_own_program("belljar-tool", &tool, e);
+
+        if (r < 0)
+                return r;
+        char word[] = "secret", open_word[] = "open", dashes[] = "--";
+        return read_program(s, (char *[]){tool, word, open_word, dashes, s->from, NULL}, SECRET_STORE_TIME, ret, e);
+}
+
+static int read_keyring(const struct secret *s, struct vault_text *ret, struct error *e) {
+        char l[LABEL_MAX];
+        long key = -1;
+
+        /* Linked into this thread's own keyring, or reading would ask whether the session's leads to the key: a user keyring
+         * that is linked from no session (su, cron, some display managers) has keys that can be found but not read. */
+        for (int i = 0; key < 0 && i < 2; i++)
+                key = syscall(SYS_keyctl, KEYCTL_SEARCH_, i == 0 ? KEY_SESSION : KEY_USER, "user", s->from, KEY_THREAD);
+        if (key < 0) {
+                error_errno(e, errno, "%s is not in the session's nor in the user's keyring", label(s, l));
+                return error_fix(e, "keyctl padd user %s @u", s->from);
+        }
+        int r = vault_alloc(SECRET_VALUE_MAX + 2, ret, e);
+        if (r < 0)
+                return r;
+        long n = syscall(SYS_keyctl, KEYCTL_READ_, key, ret->p, ret->cap);
+        int errnum = errno;
+        (void)syscall(SYS_keyctl, KEYCTL_UNLINK_, key, KEY_THREAD);
+        if (n < 0)
+                return error_errno(e, errnum, "%s cannot be read", label(s, l));
+        ret->n = MIN((size_t)n, ret->cap); /* longer ones are refused by their length */
+        drop_newline(ret);
+        return 0;
+}
+
+static int read_one(const struct secret *s, const char *base_dir, struct vault_text *ret, struct error *e) {
+        _cleanup_vault_ struct vault_text v = {};
+        int r = -EINVAL;
+
+        switch (s->source) {
+        case SECRET_ENV: r = read_env(s, &v, e); break;
+        case SECRET_FILE: r = read_file(s, base_dir, &v, e); break;
+        case SECRET_COMMAND: r = read_command(s, &v, e); break;
+        case SECRET_KEYRING: r = read_keyring(s, &v, e); break;
+        case SECRET_STORE: r = read_store(s, &v, e); break;
+        }
+        if (r < 0 || (r = check_value(s, &v, e)) < 0)
+                return r;
+        *ret = v;
+        v = (struct vault_text){};
+        return 0;
+}
+
+/* Takes the variables out that have the value, in place: the strings that the process was started with are what
+ * /proc/PID/environ shows. */
+static void forget_value(const struct vault_text *v) {
+        for (char **p = environ; p && *p;) {
+                char *at = strstr(*p, v->p);
+                if (!at) {
+                        p++;
+                        continue;
+                }
+                char *equals = strchr(*p, '=');
+                explicit_bzero(equals && equals < at ? equals + 1 : at, strlen(equals && equals < at ? equals + 1 : at));
+                for (char **q = p; *q; q++)
+                        q[0] = q[1];
+        }
+}
+
+int secret_sources_read(const struct secret *s, size_t n, const char *base_dir, struct vault_text *ret, struct error *e) {
+        int r = 0;
+        size_t have = 0;
+
+        for (; have < n && (r = read_one(&s[have], base_dir, &ret[have], e)) >= 0; have++)
+                ;
+        for (size_t i = 0; i < have; i++)
+                forget_value(&ret[i]);
+        while (r < 0 && have > 0)
+                vault_free(&ret[--have]);
+        return r;
+}
+
+int secret_source_read(const struct secret *s, const char *base_dir, struct vault_text *ret, struct error *e) {
+        return secret_sources_read(s, 1, base_dir, ret, e);
+}
