@@ -6,6 +6,8 @@ own shell tool and then, once it has been told what came of it, says a word.
     server.command, server.word = "...", "..."
     server.requests                             # [{host, method, path, headers, body}]
     server.results                              # what harnesses said that the tool gave, as text
+    server.apis += ((host, method, path, fn), ...)      # more that it answers: fn(server, request, body)
+    server.refuse = fn                          # of a request: why it is refused with 401, or None
 
 Standard library only.
 """
@@ -144,6 +146,13 @@ APIS = (("api.anthropic.com", "POST", r"/v1/messages", anthropic), ("api.anthrop
         ("generativelanguage.googleapis.com", "POST", r"/v1(beta|alpha)?/models/[^/]+:(generateContent|streamGenerateContent|countTokens)", gemini))
 
 
+def json_or_bytes(data):
+    try:
+        return json.loads(data) if data else None
+    except ValueError:      # a pack of git's, say
+        return data
+
+
 class Request(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -168,9 +177,11 @@ class Request(http.server.BaseHTTPRequestHandler):
             return data
         return self.rfile.read(min(int(self.headers.get("Content-Length") or 0), MAX_BODY))
 
-    def reply(self, status, kind, data):
+    def reply(self, status, kind, data, **fields):
         self.send_response(status)
         self.send_header("Content-Type", kind)
+        for name, value in fields.items():
+            self.send_header(name.replace("_", "-"), value)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         if self.command != "HEAD":
@@ -194,10 +205,15 @@ class Request(http.server.BaseHTTPRequestHandler):
     def handle_any(self):
         server, data = self.server.lab, self.take_body()
         host = getattr(self.request, "lab_name", None)
-        server.requests.append({"host": host, "method": self.command, "path": self.path, "headers": dict(self.headers), "body": data})
-        for name, method, path, fn in APIS:
+        request = {"host": host, "method": self.command, "path": self.path, "headers": dict(self.headers), "body": data}
+        server.requests.append(request)
+        request["refused"] = why = server.refuse(request)
+        if why:
+            text = json.dumps({"error": {"type": "authentication_error", "message": why}})
+            return self.reply(401, "application/json", text.encode(), WWW_Authenticate='Basic realm="lab"')
+        for name, method, path, fn in server.apis:
             if host == name and method == self.command and re.fullmatch(path, self.path.split("?")[0]):
-                return fn(server, self, json.loads(data) if data else None)
+                return fn(server, self, json_or_bytes(data))
         return self.json({"error": {"type": "not_found_error", "message": "not in this lab"}}, 404)
 
     do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = do_HEAD = do_OPTIONS = handle_any
@@ -214,6 +230,7 @@ class Listener(http.server.ThreadingHTTPServer):
 class Server:
     def __init__(self, certificate, port=443):
         self.requests, self.results, self.command, self.word = [], [], "true", "done"
+        self.apis, self.refuse = APIS, lambda request: None
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(certificate)
         tls.set_alpn_protocols(["http/1.1"])

@@ -376,6 +376,23 @@ def pattern(n, seed=0):
     return (block * (n // len(block) + 1))[:n]
 
 
+# git's own server is a CGI program, git http-backend: what it is told of a request, whose fields' names are in lower case,
+# and what it answers.
+
+def git_environment(root, method, target, head, length):
+    path, _, query = target.partition("?")
+    return {"PATH": PATH, "GIT_PROJECT_ROOT": root, "GIT_HTTP_EXPORT_ALL": "1", "GIT_CONFIG_NOSYSTEM": "1", "HOME": root, "REQUEST_METHOD": method, "PATH_INFO": path, "QUERY_STRING": query,
+            "CONTENT_TYPE": head.get("content-type", ""), "REMOTE_USER": "x", "CONTENT_LENGTH": str(length), "HTTP_CONTENT_ENCODING": head.get("content-encoding", ""), "GIT_PROTOCOL": head.get("git-protocol", "")}
+
+
+def git_parts(answer):
+    """(status, other fields, body)"""
+    top, _, body = answer.partition(b"\r\n\r\n")
+    lines = top.split(b"\r\n")
+    status = next((x[7:].strip() for x in lines if x.startswith(b"Status:")), b"200 OK")
+    return status, [x for x in lines if not x.startswith(b"Status:")], body
+
+
 class Lab:
     def __init__(self, skip=(), names=()):
         """skip: ports that servers of the test's own take, see open(). names: others that the servers have certificates for."""
@@ -618,16 +635,11 @@ class Lab:
             await writer.drain()
 
     async def git_answer(self, first, fields, content):
-        """By git http-backend, a CGI program."""
         method, target, _ = first.decode("latin-1").split()
-        path, _, query = target.partition("?")
         head = {k.lower(): v.strip() for k, _, v in (x.partition(":") for x in fields.decode("latin-1").split("\r\n"))}
-        env = {"PATH": PATH, "GIT_PROJECT_ROOT": self.git, "GIT_HTTP_EXPORT_ALL": "1", "GIT_CONFIG_NOSYSTEM": "1", "HOME": self.git, "REQUEST_METHOD": method, "PATH_INFO": path, "QUERY_STRING": query,
-               "CONTENT_TYPE": head.get("content-type", ""), "REMOTE_USER": "x", "CONTENT_LENGTH": str(len(content)), "HTTP_CONTENT_ENCODING": head.get("content-encoding", ""), "GIT_PROTOCOL": head.get("git-protocol", "")}
-        p = await asyncio.create_subprocess_exec("git", "http-backend", env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        top, _, body = (await p.communicate(content))[0].partition(b"\r\n\r\n")
-        lines = [x for x in top.split(b"\r\n") if not x.startswith(b"Status:")]
-        status = next((x[8:] for x in top.split(b"\r\n") if x.startswith(b"Status:")), b"200 OK")
+        p = await asyncio.create_subprocess_exec("git", "http-backend", env=git_environment(self.git, method, target, head, len(content)),
+                                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        status, lines, body = git_parts((await p.communicate(content))[0])
         return b"\r\n".join([b"HTTP/1.1 " + status, *lines, b"Content-Length: %d" % len(body)]) + b"\r\n\r\n" + body
 
     async def dns_stream(self, c, reader, writer):
