@@ -14,6 +14,7 @@
 #include "svc/secret-source.h"
 
 #define COMMAND_WORDS_MAX 64u
+#define SECRET_END_TIME 5000 /* ms for a program to end after it has closed its output */
 
 /* linux/keyctl.h, which musl does not ship. */
 enum {
@@ -104,7 +105,7 @@ static int read_file(const struct secret *s, const char *base_dir, struct vault_
                 error_set(e, EACCES, "%s can be read by others than its owner", label(s, l));
                 return error_fix(e, "chmod 600 %s", path);
         }
-        if ((r = vault_read(fd, SECRET_VALUE_MAX + 1, -1, ret, e)) < 0)
+        if ((r = vault_read(fd, -1, SECRET_VALUE_MAX + 1, -1, ret, e)) < 0)
                 return say(s, e);
         drop_newline(ret);
         return 0;
@@ -125,67 +126,84 @@ static _noreturn_ void become(char **argv, int out, pid_t parent) {
         _exit(errno == ENOENT ? 127 : 126);
 }
 
-/* Its end, within the time; then it is killed. Its children may go on: what they write is read by nobody. */
+/* Its exit status as waitpid(2) has it. Where its output was not what it should be, or it does not end within the time, it is
+ * killed. Its children may go on: what they write is read by nobody. */
 static int end_of(pid_t pid, int pidfd, int timeout_ms) {
         struct pollfd p = {pidfd, POLLIN, 0};
-        int status = 0, r;
+        int status = 0, r = 0;
 
-        while ((r = poll(&p, 1, timeout_ms)) < 0 && errno == EINTR)
+        while (pidfd >= 0 && (r = poll(&p, 1, timeout_ms)) < 0 && errno == EINTR)
                 ;
         if (r <= 0)
                 (void)kill(pid, SIGKILL);
         while (waitpid(pid, &status, 0) < 0)
                 if (errno != EINTR)
                         return -errno;
-        return r > 0 ? status : -ETIMEDOUT;
+        return status;
 }
 
-/* Runs a program and takes what it prints. */
-static int read_program(const struct secret *s, char **argv, unsigned timeout_ms, struct vault_text *ret, struct error *e) {
-        _cleanup_fd_ int from = -1, to = -1, pidfd = -1;
-        char l[LABEL_MAX];
+static pid_t start_program(char **argv, int *ret_out, int *ret_pidfd) {
+        pid_t self = getpid(), pid;
         int fds[2];
 
         if (pipe2(fds, O_CLOEXEC) < 0)
-                return error_errno(e, errno, "%s: no pipe can be made", label(s, l));
-        from = fds[0];
-        to = fds[1];
-        pid_t self = getpid();
-        void (*before)(int) = signal(SIGCHLD, SIG_DFL); /* where it is ignored, the status would be lost */
-        pid_t pid = fork();
-        if (pid == 0)
-                become(argv, to, self);
-        if (pid < 0) {
-                signal(SIGCHLD, before);
-                return error_errno(e, errno, "%s: no process can be started", label(s, l));
+                return -errno;
+        if ((pid = fork()) == 0)
+                become(argv, fds[1], self);
+        int r = -errno, pidfd = pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
+        if (pid > 0 && pidfd < 0) {
+                r = -errno;
+                (void)end_of(pid, -1, 0);
         }
-        pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-        fd_close(TAKE_FD(to));
-        struct vault_text v = {};
-        int r = vault_read(from, SECRET_VALUE_MAX + 1, (int)timeout_ms, &v, e);
-        /* After the end of its output it has little left to do. */
-        int status = end_of(pid, pidfd, r < 0 ? 0 : (int)timeout_ms);
-        signal(SIGCHLD, before);
-        if (r < 0) {
-                if (r == -ETIMEDOUT)
-                        return error_set(e, ETIMEDOUT, "%s: nothing came within %u seconds", label(s, l), timeout_ms / 1000);
-                return say(s, e);
+        fd_close(fds[1]);
+        if (pidfd < 0) {
+                fd_close(fds[0]);
+                return r;
         }
-        if (status == 0) {
-                drop_newline(&v);
-                *ret = v;
-                return 0;
-        }
-        vault_free(&v);
+        *ret_out = fds[0];
+        *ret_pidfd = pidfd;
+        return pid;
+}
+
+static int report_end(const struct secret *s, const char *program, int status, struct error *e) {
+        char l[LABEL_MAX];
+
         if (status < 0)
                 return error_errno(e, status, "%s: its end cannot be seen", label(s, l));
         if (WIFSIGNALED(status))
-                return error_set(e, ECANCELED, "%s: the program was ended by signal %d", label(s, l), WTERMSIG(status));
+                return error_set(e, ECANCELED, "%s: %s was ended by signal %d", label(s, l), program, WTERMSIG(status));
         if (WEXITSTATUS(status) == 127) {
-                error_set(e, ENOENT, "%s: there is no program %s", label(s, l), argv[0]);
-                return error_fix(e, "give its path, or put it on PATH; a shell's words and quotes are not read");
+                error_set(e, ENOENT, "%s: there is no program %s", label(s, l), program);
+                return error_fix(e, "give its path, or put it on PATH; a shell's quotes and variables are not read");
         }
-        return error_set(e, ECANCELED, "%s: the program ended with status %d", label(s, l), WEXITSTATUS(status));
+        return error_set(e, ECANCELED, "%s: %s ended with status %d", label(s, l), program, WEXITSTATUS(status));
+}
+
+/* Runs a program and takes what it prints. */
+static int read_program(const struct secret *s, char **argv, int timeout_ms, struct vault_text *ret, struct error *e) {
+        struct sigaction before, plain = {.sa_handler = SIG_DFL}; /* where SIGCHLD is ignored, the status would be lost */
+        _cleanup_fd_ int out = -1, pidfd = -1;
+        _cleanup_vault_ struct vault_text v = {};
+        char l[LABEL_MAX];
+
+        if (sigaction(SIGCHLD, &plain, &before) < 0)
+                return error_errno(e, errno, "signals cannot be waited for");
+        pid_t pid = start_program(argv, &out, &pidfd);
+        int r = pid < 0 ? (int)pid : vault_read(out, pidfd, SECRET_VALUE_MAX + 1, timeout_ms, &v, e);
+        int status = pid < 0 ? 0 : end_of(pid, pidfd, r < 0 ? 0 : SECRET_END_TIME);
+        (void)sigaction(SIGCHLD, &before, NULL);
+        if (pid < 0)
+                return error_errno(e, r, "%s: no program can be started", label(s, l));
+        if (r == -ETIMEDOUT)
+                return error_set(e, ETIMEDOUT, "%s: nothing came within %d seconds", label(s, l), timeout_ms / 1000);
+        if (r < 0)
+                return say(s, e);
+        if (status != 0)
+                return report_end(s, argv[0], status, e);
+        drop_newline(&v);
+        *ret = v;
+        v = (struct vault_text){};
+        return 0;
 }
 
 static int read_command(const struct secret *s, struct vault_text *ret, struct error *e) {
@@ -210,7 +228,7 @@ static int read_store(const struct secret *s, struct vault_text *ret, struct err
         int r = host_own_program("belljar-tool", &tool, e);
 
         if (r < 0)
-                return r;
+                return say(s, e);
         char word[] = "secret", open_word[] = "open", dashes[] = "--";
         return read_program(s, (char *[]){tool, word, open_word, dashes, s->from, NULL}, SECRET_STORE_TIME, ret, e);
 }

@@ -50,36 +50,29 @@ static int64_t now_ms(void) {
         return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-int vault_read(int fd, size_t max, int timeout_ms, struct vault_text *ret, struct error *e) {
+int vault_read(int fd, int ended, size_t max, int timeout_ms, struct vault_text *ret, struct error *e) {
         _cleanup_vault_ struct vault_text t = {};
         int64_t end = timeout_ms < 0 ? -1 : now_ms() + timeout_ms;
-        size_t have = 0;
         int r = vault_alloc(max + 1, &t, e); /* one more, to see that there is more */
 
         if (r < 0)
                 return r;
-        for (;;) {
-                struct pollfd p = {fd, POLLIN, 0};
-                int ready = poll(&p, 1, end < 0 ? -1 : (int)MAX(end - now_ms(), 0));
-                if (ready < 0 && errno == EINTR)
-                        continue;
-                if (ready < 0)
-                        return error_errno(e, errno, "a secret cannot be read");
+        for (t.n = 0; t.n <= max;) {
+                struct pollfd p[] = {{fd, POLLIN, 0}, {ended, POLLIN, 0}};
+                int ready = poll(p, ELEMENTSOF(p), end < 0 ? -1 : (int)MAX(end - now_ms(), 0));
                 if (ready == 0)
                         return error_set(e, ETIMEDOUT, "a secret did not come in time");
-                ssize_t got = read(fd, t.p + have, t.cap - have);
-                if (got < 0 && (errno == EINTR || errno == EAGAIN))
-                        continue;
-                if (got < 0)
+                if (ready > 0 && !p[0].revents)
+                        break;
+                ssize_t got = ready < 0 ? -1 : read(fd, t.p + t.n, t.cap - t.n);
+                if (got < 0 && errno != EINTR && errno != EAGAIN)
                         return error_errno(e, errno, "a secret cannot be read");
                 if (got == 0)
                         break;
-                have += (size_t)got;
-                if (have > max)
-                        return error_set(e, EFBIG, "more than %zu bytes are too many for a secret", max);
+                t.n += (size_t)MAX(got, 0);
         }
-        t.p[have] = 0;
-        t.n = have;
+        if (t.n > max)
+                return error_set(e, EFBIG, "more than %zu bytes are too many for a secret", max);
         *ret = t;
         t = (struct vault_text){};
         return 0;

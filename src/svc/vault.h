@@ -23,9 +23,10 @@ struct vault_text {
 /* n bytes of zeros, with a NUL behind them. -ENOMEM; -E2BIG beyond VAULT_MAX; what else the kernel refuses. What cannot be kept
  * out of core files and forks is an error; what cannot be locked is `unlocked`. */
 int vault_alloc(size_t n, struct vault_text *ret, struct error *e) _must_check_;
-/* Reads to the end of the file or pipe, straight into a vault. -EFBIG where it has more than max bytes (ret as it was). Waits
- * as the descriptor does; within timeout_ms (-1: any time), else -ETIMEDOUT. */
-int vault_read(int fd, size_t max, int timeout_ms, struct vault_text *ret, struct error *e) _must_check_;
+/* Reads to the end of the file or pipe, straight into a vault. -EFBIG where it has more than max bytes, at most VAULT_MAX / 2.
+ * Where `ended` (a pidfd, or -1) is readable, what is there by then is all: somebody else may hold the pipe open. -ETIMEDOUT
+ * after timeout_ms (-1: never). */
+int vault_read(int fd, int ended, size_t max, int timeout_ms, struct vault_text *ret, struct error *e) _must_check_;
 /* Overwrites and gives back; an empty one is left alone. */
 void vault_free(struct vault_text *t);
 #define _cleanup_vault_ _cleanup_(vault_free)
