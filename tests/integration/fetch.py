@@ -124,6 +124,19 @@ def fetch_agents():
     execute("chmod", "-R", "a+rX", AGENTS)
 
 
+def why_no_agents():
+    """None once they are in the cache, which root fills while there is a network."""
+    missing = [p for p in VERSIONS if not os.path.exists(f"{AGENTS}/lib/node_modules/{p}/package.json")]
+    if missing and os.getuid() != 0:
+        return f"{', '.join(missing)}: not in the cache; root fills it with fetch.py"
+    try:
+        if missing:
+            fetch_agents()
+    except (RuntimeError, OSError, subprocess.TimeoutExpired) as e:
+        return f"the harnesses cannot be fetched: {str(e).splitlines()[0]}"
+    return None
+
+
 def deno():
     """The program itself, as npm has it for this kind of machine; None where it is not in the cache."""
     folder = f"{DENO}/node_modules/@deno"

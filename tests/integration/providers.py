@@ -17,7 +17,23 @@ import re
 import socket
 import ssl
 import threading
+import typing
 
+class Harness(typing.NamedTuple):
+    recipe: str
+    preset: str         # of the recipe's, its provider's
+    words: tuple        # to run one prompt
+    variable: str       # of its key
+    host: str
+    paths: str          # a pattern of what it may ask the provider for
+
+
+HARNESSES = {
+    "claude": Harness("harness/claude-code", "anthropic", ("-p", "run it", "--dangerously-skip-permissions"), "ANTHROPIC_API_KEY", "api.anthropic.com", r"/v1/messages"),
+    "codex": Harness("harness/codex", "openai", ("exec", "--skip-git-repo-check", "run it"), "OPENAI_API_KEY", "api.openai.com", r"/v1/responses"),
+    "gemini": Harness("harness/gemini-cli", "google-gemini", ("--approval-mode", "yolo", "-p", "run it"), "GEMINI_API_KEY", "generativelanguage.googleapis.com",
+                      r"/v1beta/models/[^/]+:(generateContent|streamGenerateContent|countTokens)"),
+}
 CALL = "call_belljar_1"
 MAX_BODY = 64 << 20
 
