@@ -14,8 +14,8 @@ static const uint32_t constants[64] = {
 
 static uint32_t rotate(uint32_t x, unsigned n) { return x >> n | x << (32 - n); }
 
-static void block(uint32_t h[8], const uint8_t *p) {
-        uint32_t w[64], v[8];
+static void add_block(struct sha256_state *s, const uint8_t *p) {
+        uint32_t *w = s->w, *v = s->v;
 
         for (unsigned i = 0; i < 16; i++)
                 w[i] = (uint32_t)p[4 * i] << 24 | (uint32_t)p[4 * i + 1] << 16 | (uint32_t)p[4 * i + 2] << 8 | p[4 * i + 3];
@@ -23,7 +23,7 @@ static void block(uint32_t h[8], const uint8_t *p) {
                 uint32_t a = w[i - 15], b = w[i - 2];
                 w[i] = w[i - 16] + w[i - 7] + (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) + (rotate(b, 17) ^ rotate(b, 19) ^ b >> 10);
         }
-        memcpy(v, h, sizeof(v));
+        memcpy(v, s->h, sizeof(s->v));
         for (unsigned i = 0; i < 64; i++) {
                 uint32_t e = v[4], a = v[0];
                 uint32_t t1 = v[7] + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + ((e & v[5]) ^ (~e & v[6])) + constants[i] + w[i];
@@ -33,27 +33,63 @@ static void block(uint32_t h[8], const uint8_t *p) {
                 v[0] = t1 + t2;
         }
         for (unsigned i = 0; i < 8; i++)
-                h[i] += v[i];
+                s->h[i] += v[i];
+}
+
+void sha256_begin(struct sha256_state *s) {
+        static const uint32_t h[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+
+        memcpy(s->h, h, sizeof(h));
+        s->n = 0;
+}
+
+void sha256_add(struct sha256_state *s, const void *data, size_t n) {
+        const uint8_t *p = data;
+        size_t held = s->n % sizeof(s->block);
+
+        s->n += n;
+        while (n > 0) {
+                if (held == 0 && n >= sizeof(s->block)) {
+                        add_block(s, p);
+                        p += sizeof(s->block);
+                        n -= sizeof(s->block);
+                        continue;
+                }
+                size_t take = sizeof(s->block) - held < n ? sizeof(s->block) - held : n;
+                memcpy(s->block + held, p, take);
+                p += take;
+                n -= take;
+                held = (held + take) % sizeof(s->block);
+                if (held == 0)
+                        add_block(s, s->block);
+        }
+}
+
+void sha256_end(struct sha256_state *s, uint8_t ret[SHA256_SIZE]) {
+        size_t held = s->n % sizeof(s->block);
+        uint64_t bits = s->n * 8;
+
+        s->block[held++] = 0x80;
+        if (held > 56) {
+                memset(s->block + held, 0, sizeof(s->block) - held);
+                add_block(s, s->block);
+                held = 0;
+        }
+        memset(s->block + held, 0, 56 - held);
+        for (unsigned i = 0; i < 8; i++)
+                s->block[63 - i] = (uint8_t)(bits >> 8 * i);
+        add_block(s, s->block);
+        for (unsigned i = 0; i < SHA256_SIZE; i++)
+                ret[i] = (uint8_t)(s->h[i / 4] >> (24 - 8 * (i % 4)));
+        explicit_bzero(s, sizeof(*s));
 }
 
 void sha256(const void *data, size_t n, uint8_t ret[SHA256_SIZE]) {
-        uint32_t h[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-        size_t whole = n / 64 * 64, left = n - whole, size = left < 56 ? 64 : 128;
-        uint64_t bits = (uint64_t)n * 8;
-        const uint8_t *p = data;
-        uint8_t tail[128] = {};
+        struct sha256_state s;
 
-        for (size_t i = 0; i < whole; i += 64)
-                block(h, p + i);
-        if (left > 0)
-                memcpy(tail, p + whole, left);
-        tail[left] = 0x80;
-        for (unsigned i = 0; i < 8; i++)
-                tail[size - 1 - i] = (uint8_t)(bits >> 8 * i);
-        for (size_t i = 0; i < size; i += 64)
-                block(h, tail + i);
-        for (unsigned i = 0; i < SHA256_SIZE; i++)
-                ret[i] = (uint8_t)(h[i / 4] >> (24 - 8 * (i % 4)));
+        sha256_begin(&s);
+        sha256_add(&s, data, n);
+        sha256_end(&s, ret);
 }
 
 const char *sha256_text(const uint8_t hash[SHA256_SIZE], char dst[SHA256_TEXT]) {

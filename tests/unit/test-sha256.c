@@ -36,4 +36,26 @@ TEST(lengths) {
         check_streq(digest(all, sizeof(all)), "sha256:59398962892ac0a0406d694ea2dbd8c02078b0b063f3d97ab1f5a3f601c52fdc");
 }
 
+/* In two and three pieces, cut everywhere around two blocks; and nothing is left of it. */
+TEST(pieces) {
+        uint8_t data[150], whole[SHA256_SIZE], hash[SHA256_SIZE];
+        struct sha256_state s;
+
+        for (unsigned i = 0; i < sizeof(data); i++)
+                data[i] = (uint8_t)(i * 7 + 1);
+        sha256(data, sizeof(data), whole);
+        for (unsigned a = 0; a <= sizeof(data); a++)
+                for (unsigned b = a; b <= sizeof(data); b++) {
+                        memset(&s, 0xff, sizeof(s));
+                        sha256_begin(&s);
+                        sha256_add(&s, data, a);
+                        sha256_add(&s, data + a, b - a);
+                        sha256_add(&s, data + b, sizeof(data) - b);
+                        sha256_end(&s, hash);
+                        check(memcmp(hash, whole, sizeof(hash)) == 0);
+                }
+        for (unsigned i = 0; i < sizeof(s); i++)
+                check(((const uint8_t *)&s)[i] == 0);
+}
+
 TAP_MAIN
