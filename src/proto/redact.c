@@ -1,0 +1,571 @@
+/* How it works: a form is a sequence of symbols (bytes of the text, digits of its hex, characters of its base64), each of which
+ * stands in the stream as one unit (a byte or an escape, redact-unit.h). From where a table of two bytes says that a form may
+ * begin, every form is followed unit by unit until it ends or does not fit. No form leaves a choice at any unit, so there is nothing
+ * to come back to; where escapes are ambiguous (a text with a % in it), each way to read them is a form of its own. */
+#include <string.h>
+
+#include "proto/redact.h"
+#include "proto/redact-unit.h"
+
+enum {
+        LINE_MIN = 4,         /* characters of base64 between line breaks, and before the first */
+        LATE_STARTS = 3,      /* of those, how many may be missing because they stand before the first */
+        LEADS = 3,            /* % \ & */
+        FORMS_MAX = 18 + 1 + 3 * (1 + LATE_STARTS), /* of one pair */
+        NEAR = 2,             /* bytes before a place that say whether a line ends there */
+};
+
+enum kind { PLAIN, HEX, BASE64 };
+
+struct pair {
+        const uint8_t *find, *put;
+        size_t n;
+};
+
+struct form {
+        uint16_t pair;
+        uint8_t kind;
+        uint8_t offset;       /* BASE64: bytes before the text since the last whole group */
+        uint8_t level[LEADS]; /* PLAIN: how often these bytes of the text may be escaped */
+        uint32_t from, end;   /* its symbols */
+};
+
+/* How far a form was followed from where it begins. */
+struct run {
+        uint32_t at;          /* bytes */
+        uint32_t symbol;
+        uint16_t form;
+        uint8_t line;         /* symbols since the last line break, up to LINE_MIN */
+        uint8_t broken;       /* since the last symbol: CR, or LF where no more may follow */
+};
+
+struct redactor {
+        uint64_t begins[256][4]; /* of two bytes: the first, the bit of the second: something may begin here, or a line after it */
+        uint8_t first[256];      /* BEGINS_* */
+        uint8_t sextet[256];     /* of a character of base64; 64: it is none */
+        size_t n_pairs, n_forms;
+        size_t n_whole;          /* forms that may begin anywhere; the others only after a line break */
+        size_t hold;             /* bytes of the longest form */
+        struct form *forms;
+        struct pair pairs[];
+};
+enum { BEGINS_WHOLE = 1, BEGINS_LATE = 2 };
+
+struct redact_stream {
+        size_t held;
+        size_t n_runs;           /* that are under way from the first byte held */
+        size_t best;             /* bytes of the longest form that is complete there; 0: none */
+        size_t best_form;
+        uint8_t near[NEAR];      /* the bytes before */
+        struct run *runs;
+        uint8_t *bytes;
+        uint64_t found[];
+};
+
+enum { NO, MORE, YES };          /* a form, from some place on; MORE: what there is of the stream does not say */
+enum { REFUSED, SYMBOL, BREAK }; /* a unit's value, for a form */
+
+/* --- Symbols. */
+
+/* Six bits of the text from a bit on, which may lie up to six before its beginning; mask: those that are the text's. */
+static unsigned six_bits(const uint8_t *text, size_t n, long bit, unsigned *mask) {
+        long byte = (bit + 8) / 8 - 1;
+        unsigned value = 0, valid = 0, shift = (unsigned)(10 - (bit - 8 * byte));
+
+        for (long i = byte; i < byte + 2; i++) {
+                bool inside = i >= 0 && (size_t)i < n;
+                value = value << 8 | (inside ? text[i] : 0u);
+                valid = valid << 8 | (inside ? 255u : 0u);
+        }
+        *mask = valid >> shift & 63;
+        return value >> shift & 63;
+}
+
+static unsigned symbol_bits(const struct form *f, const uint8_t *text, size_t n, size_t symbol, unsigned *mask) {
+        return six_bits(text, n, 6 * (long)symbol - 8 * (long)f->offset, mask);
+}
+
+static unsigned nibble(const uint8_t *text, size_t symbol) {
+        return symbol % 2 ? text[symbol / 2] & 15u : text[symbol / 2] >> 4;
+}
+
+static bool break_fits(const struct run *run, uint8_t value) {
+        if (value != '\r' && value != '\n')
+                return false;
+        return run->broken ? run->broken == '\r' && value == '\n' : run->line >= LINE_MIN;
+}
+
+static int fits(const struct redactor *r, const struct form *f, const struct run *run, uint8_t value) {
+        const struct pair *p = &r->pairs[f->pair];
+        unsigned mask, bits;
+
+        switch (f->kind) {
+        case PLAIN:
+                return p->find[run->symbol] == value ? SYMBOL : REFUSED;
+        case HEX:
+                return unit_hex(value) == (int)nibble(p->find, run->symbol) ? SYMBOL : REFUSED;
+        default:
+                if (r->sextet[value] > 63)
+                        return break_fits(run, value) ? BREAK : REFUSED;
+                bits = symbol_bits(f, p->find, p->n, run->symbol, &mask);
+                return (r->sextet[value] & mask) == bits ? SYMBOL : REFUSED;
+        }
+}
+
+static bool may_fit(const struct redactor *r, const struct form *f, const struct run *run, const struct unit *u) {
+        if (u->low == 0 && u->high == 255)
+                return true;
+        for (unsigned v = u->low; v <= u->high; v++)
+                if (fits(r, f, run, (uint8_t)v) != REFUSED)
+                        return true;
+        return false;
+}
+
+/* --- Following a form. */
+
+/* How often a unit may be escaped: anything but a byte that escapes begin with has one meaning only. */
+static unsigned level_max(const struct redactor *r, const struct form *f, const struct run *run, uint8_t lead) {
+        if (f->kind != PLAIN || r->pairs[f->pair].find[run->symbol] != lead)
+                return UNIT_LEVEL_ANY;
+        return f->level[lead == '%' ? 0 : lead == '\\' ? 1 : 2];
+}
+
+/* The next unit, of n > 0 bytes. A symbol or break and *ret, or -NO, -MORE. */
+static int next_unit(const struct redactor *r, const struct form *f, const struct run *run, const uint8_t *p, size_t n, bool last,
+                     struct unit *ret) {
+        struct unit u[UNIT_READINGS_MAX];
+
+        if (!unit_is_lead(*p)) {
+                int what = fits(r, f, run, *p);
+                if (what == REFUSED && *p == '+' && f->kind == PLAIN)
+                        what = fits(r, f, run, ' ');
+                if (what == REFUSED)
+                        return -NO;
+                *ret = (struct unit){.length = 1, .low = *p, .high = *p};
+                return what;
+        }
+        size_t count = unit_read(p, n, u);
+        unsigned max = level_max(r, f, run, *p);
+        for (size_t i = 0; i < count; i++) {
+                if (u[i].level > max)
+                        continue;
+                if (u[i].length == 0) {
+                        if (!last && may_fit(r, f, run, &u[i]))
+                                return -MORE;
+                        continue;
+                }
+                int what = fits(r, f, run, u[i].low);
+                if (what != REFUSED) {
+                        *ret = u[i];
+                        return what;
+                }
+        }
+        return -NO;
+}
+
+static void step(struct run *run, int what, const struct unit *u) {
+        run->at += u->length;
+        if (what == BREAK) {
+                run->line = 0;
+                run->broken = run->broken || u->low == '\n' ? '\n' : '\r';
+                return;
+        }
+        run->symbol++;
+        run->broken = 0;
+        if (run->line < LINE_MIN)
+                run->line++;
+}
+
+static int follow(const struct redactor *r, struct run *run, const uint8_t *p, size_t n, bool last) {
+        const struct form *f = &r->forms[run->form];
+        struct unit u;
+
+        while (run->symbol < f->end) {
+                if (run->at == n)
+                        return last ? NO : MORE;
+                int what = next_unit(r, f, run, p + run->at, n - run->at, last, &u);
+                if (what <= 0)
+                        return -what;
+                step(run, what, &u);
+        }
+        return YES;
+}
+
+/* The runs that are under way. YES: s->best and its form are what is to be replaced. */
+static int follow_all(const struct redactor *r, struct redact_stream *s, const uint8_t *p, size_t n, bool last) {
+        size_t kept = 0;
+
+        for (size_t i = 0; i < s->n_runs; i++) {
+                struct run run = s->runs[i];
+                int is = follow(r, &run, p, n, last);
+                if (is == MORE)
+                        s->runs[kept++] = run;
+                if (is == YES && run.at > s->best) {
+                        s->best = run.at;
+                        s->best_form = run.form;
+                }
+        }
+        s->n_runs = kept;
+        /* Longer than any form it cannot be; if it were, there would be no room to hold it. */
+        if (kept > 0 && n <= r->hold)
+                return MORE;
+        s->n_runs = 0;
+        return s->best > 0 ? YES : NO;
+}
+
+static void start_runs(const struct redactor *r, struct redact_stream *s, size_t from, size_t end) {
+        for (size_t i = from; i < end; i++)
+                s->runs[s->n_runs++] = (struct run){.form = (uint16_t)i, .symbol = r->forms[i].from};
+}
+
+/* --- Putting the other text in. */
+
+static char base64_character(unsigned sextet, bool url) {
+        static const char characters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+        if (sextet < 62)
+                return characters[sextet];
+        return sextet == 62 ? (url ? '-' : '+') : (url ? '_' : '/');
+}
+
+/* What an occurrence says of how it was written: the case of its digits, which alphabet. */
+struct style {
+        bool upper, url;
+        bool known;
+};
+
+static void style_note(struct style *style, const struct form *f, uint8_t value) {
+        if (f->kind == HEX && !style->known && value > '9') {
+                style->upper = value < 'a';
+                style->known = true;
+        }
+        if (f->kind == BASE64 && (value == '-' || value == '_'))
+                style->url = true;
+}
+
+/* The value that stands for this one at the symbol. */
+static uint8_t put_value(const struct redactor *r, const struct form *f, size_t symbol, uint8_t value, const struct style *style) {
+        const struct pair *p = &r->pairs[f->pair];
+        unsigned mask, bits;
+
+        switch (f->kind) {
+        case PLAIN:
+                /* A + may stand for a space, which is none of those that change. */
+                return p->put[symbol] == p->find[symbol] ? value : p->put[symbol];
+        case HEX:
+                bits = nibble(p->put, symbol);
+                if ((int)bits == unit_hex(value))
+                        return value;
+                return (uint8_t)(bits < 10 ? '0' + bits : (value > '9' ? value < 'a' : style->upper) ? 'A' + bits - 10 : 'a' + bits - 10);
+        default:
+                bits = symbol_bits(f, p->put, p->n, symbol, &mask);
+                bits |= r->sextet[value] & ~mask;
+                return bits == r->sextet[value] ? value : (uint8_t)base64_character(bits, style->url);
+        }
+}
+
+/* Replaces the form that n bytes are. Returns how many of them are done with: the last character of base64 may be the first
+ * of what follows. */
+static size_t replace(const struct redactor *r, size_t form, uint8_t *p, size_t n) {
+        const struct form *f = &r->forms[form];
+        struct style style = {};
+        size_t last = 0;
+        unsigned mask = 63;
+
+        for (int writing = 0; writing < 2; writing++) {
+                struct run run = {.form = (uint16_t)form, .symbol = f->from};
+                while (run.symbol < f->end && run.at < n) {
+                        struct unit u;
+                        int what = next_unit(r, f, &run, p + run.at, n - run.at, true, &u);
+                        if (what <= 0) /* it was followed to its end before */
+                                break;
+                        last = run.at;
+                        if (what == SYMBOL && writing)
+                                unit_write(p + run.at, &u, put_value(r, f, run.symbol, u.low, &style));
+                        else if (what == SYMBOL)
+                                style_note(&style, f, u.low);
+                        step(&run, what, &u);
+                }
+        }
+        if (f->kind == BASE64)
+                (void)symbol_bits(f, r->pairs[f->pair].find, r->pairs[f->pair].n, f->end - 1, &mask);
+        return mask == 63 ? n : last;
+}
+
+/* --- The stream. */
+
+/* The next place from i on at which something may begin, or n. */
+static size_t skip(const struct redactor *r, const uint8_t *p, size_t i, size_t n) {
+#define BEGINS(at) (r->begins[p[at]][p[(at) + 1] >> 6] >> (p[(at) + 1] & 63))
+        for (; i + 4 < n; i += 4)
+                if ((BEGINS(i) | BEGINS(i + 1) | BEGINS(i + 2) | BEGINS(i + 3)) & 1)
+                        break;
+        for (; i + 1 < n; i++)
+                if (BEGINS(i) & 1)
+                        return i;
+#undef BEGINS
+        return i < n && r->first[p[i]] ? i : n;
+}
+
+/* Whether a line ended before p[i]: LF, CR, or \n, \r as JSON has them. */
+static bool line_begins(const struct redact_stream *s, const uint8_t *p, size_t i) {
+        uint8_t a = i >= 1 ? p[i - 1] : s->near[1];
+
+        if (a == '\n' || a == '\r')
+                return true;
+        return (a == 'n' || a == 'r') && (i >= 2 ? p[i - 2] : s->near[i]) == '\\';
+}
+
+/* What begins at p[i]. */
+static int begin(const struct redactor *r, struct redact_stream *s, const uint8_t *p, size_t i, size_t n, bool last) {
+        s->n_runs = s->best = 0;
+        if (r->first[p[i]] & BEGINS_WHOLE)
+                start_runs(r, s, 0, r->n_whole);
+        if (r->first[p[i]] & BEGINS_LATE && line_begins(s, p, i))
+                start_runs(r, s, r->n_whole, r->n_forms);
+        return follow_all(r, s, p + i, n - i, last);
+}
+
+/* Returns how many bytes are decided. under_way: the runs of the stream are from the first byte on. */
+static size_t scan(const struct redactor *r, struct redact_stream *s, uint8_t *p, size_t n, bool under_way, bool last) {
+        unsigned look = NEAR; /* places that the table of beginnings does not tell of */
+        size_t i = 0;
+        int is;
+
+        while (i < n) {
+                if (under_way)
+                        is = follow_all(r, s, p, n, last);
+                else {
+                        if (look > 0)
+                                look--;
+                        else if ((i = skip(r, p, i, n)) == n)
+                                break;
+                        is = begin(r, s, p, i, n, last);
+                }
+                under_way = false;
+                if (is == MORE)
+                        break;
+                if (is == YES) {
+                        s->found[r->forms[s->best_form].pair]++;
+                        i += replace(r, s->best_form, p + i, s->best);
+                        look = NEAR;
+                        continue;
+                }
+                if (p[i] == '\n' || p[i] == '\r' || p[i] == '\\')
+                        look = NEAR;
+                i++;
+        }
+        return i;
+}
+
+ssize_t redact_feed(const struct redactor *r, struct redact_stream *s, const char *p, size_t n, bool last, char *out, size_t out_size) {
+        uint8_t *all = (uint8_t *)out;
+
+        if (out_size < s->held || out_size - s->held < n)
+                return -ENOBUFS;
+        if (s->held > 0)
+                memcpy(all, s->bytes, s->held);
+        if (n > 0)
+                memcpy(all + s->held, p, n);
+        n += s->held;
+        size_t done = scan(r, s, all, n, s->held > 0, last);
+        for (size_t i = done < NEAR ? 0 : done - NEAR; i < done; i++) {
+                s->near[0] = s->near[1];
+                s->near[1] = all[i];
+        }
+        s->held = n - done;
+        if (s->held > 0)
+                memcpy(s->bytes, all + done, s->held);
+        return (ssize_t)done;
+}
+
+void redact_text(const struct redactor *r, struct redact_stream *s, char *p, size_t n) {
+        memset(s->near, 0, sizeof(s->near));
+        scan(r, s, (uint8_t *)p, n, false, true);
+        memset(s->near, 0, sizeof(s->near));
+}
+
+size_t redact_held(const struct redact_stream *s) {
+        return s->held;
+}
+
+uint64_t redact_found(const struct redact_stream *s, size_t pair) {
+        return s->found[pair];
+}
+
+/* --- Making one. */
+
+static bool is_alnum(uint8_t c) {
+        return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+static bool pair_is_possible(const struct redact_pair *p) {
+        bool differ = false;
+
+        for (size_t i = 0; i < p->n; i++) {
+                uint8_t a = (uint8_t)p->find[i], b = (uint8_t)p->put[i];
+                if (a != b && !(is_alnum(a) && is_alnum(b)))
+                        return false;
+                differ = differ || a != b;
+        }
+        return differ;
+}
+
+static size_t round_up(size_t n) {
+        return (n + 15) & ~(size_t)15;
+}
+
+static size_t pairs_size(size_t n_pairs) {
+        return round_up(sizeof(struct redactor) + n_pairs * sizeof(struct pair));
+}
+
+size_t redact_size(const struct redact_pair *pairs, size_t n_pairs) {
+        size_t size = pairs_size(n_pairs);
+
+        if (n_pairs > REDACT_PAIRS_MAX)
+                return 0;
+        for (size_t i = 0; i < n_pairs; i++) {
+                if (pairs[i].n < REDACT_VALUE_MIN || pairs[i].n > REDACT_VALUE_MAX)
+                        return 0;
+                size += FORMS_MAX * sizeof(struct form) + 2 * pairs[i].n;
+        }
+        return size;
+}
+
+static void add_form(struct redactor *r, const struct form *f) {
+        size_t symbols = f->end - f->from, units = symbols;
+
+        if (f->kind == BASE64)
+                units += 2 * (symbols / LINE_MIN);
+        r->hold = MAX(r->hold, units * UNIT_LENGTH_MAX);
+        r->forms[r->n_forms++] = *f;
+}
+
+/* The text by itself: each way to read what it has of the bytes that escapes begin with. */
+static void add_plain(struct redactor *r, struct form f) {
+        const struct pair *p = &r->pairs[f.pair];
+        uint8_t max[LEADS];
+
+        f.end = (uint32_t)p->n;
+        for (size_t i = 0; i < LEADS; i++)
+                max[i] = !memchr(p->find, "%\\&"[i], p->n) ? 0 : i == 2 ? 1 : 2;
+        for (f.level[0] = 0; f.level[0] <= max[0]; f.level[0]++)
+                for (f.level[1] = 0; f.level[1] <= max[1]; f.level[1]++)
+                        for (f.level[2] = 0; f.level[2] <= max[2]; f.level[2]++)
+                                add_form(r, &f);
+}
+
+/* late: how many characters stand before a line break. */
+static void add_base64(struct redactor *r, struct form f, uint8_t offset, size_t late) {
+        const struct pair *p = &r->pairs[f.pair];
+        unsigned mask, ends[2];
+
+        f.kind = BASE64;
+        f.offset = offset;
+        f.from = offset;
+        f.end = (uint32_t)((8 * (offset + p->n) + 5) / 6);
+        /* What is shared and stays is not looked at: it would be waited for, and hold back what ends like it begins. */
+        ends[0] = f.from;
+        ends[1] = f.end - 1;
+        for (size_t i = 0; i < 2; i++) {
+                unsigned find = symbol_bits(&f, p->find, p->n, ends[i], &mask), put = symbol_bits(&f, p->put, p->n, ends[i], &mask);
+                if (mask != 63 && find == put) {
+                        f.from += i == 0;
+                        f.end -= i == 1;
+                }
+        }
+        f.from += (uint32_t)late;
+        add_form(r, &f);
+}
+
+static void add_forms(struct redactor *r) {
+        for (uint16_t i = 0; i < r->n_pairs; i++) {
+                add_plain(r, (struct form){.pair = i});
+                add_form(r, &(struct form){.pair = i, .kind = HEX, .end = (uint32_t)(2 * r->pairs[i].n)});
+                for (uint8_t offset = 0; offset < 3; offset++)
+                        add_base64(r, (struct form){.pair = i}, offset, 0);
+        }
+        r->n_whole = r->n_forms;
+        for (uint16_t i = 0; i < r->n_pairs; i++)
+                for (uint8_t offset = 0; offset < 3; offset++)
+                        for (size_t late = 1; late <= LATE_STARTS; late++)
+                                add_base64(r, (struct form){.pair = i}, offset, late);
+}
+
+static bool may_begin(const struct redactor *r, size_t form, const uint8_t *p, size_t n) {
+        struct run run = {.form = (uint16_t)form, .symbol = r->forms[form].from};
+        return follow(r, &run, p, n, false) != NO;
+}
+
+/* By trying what one byte and what two may be the beginning of. */
+static void make_table(struct redactor *r) {
+        for (size_t form = 0; form < r->n_forms; form++)
+                for (unsigned a = 0; a < 256; a++) {
+                        bool whole = form < r->n_whole;
+                        if (!may_begin(r, form, (uint8_t[]){(uint8_t)a}, 1))
+                                continue;
+                        r->first[a] |= whole ? BEGINS_WHOLE : BEGINS_LATE;
+                        for (unsigned b = 0; whole && b < 256; b++)
+                                if (may_begin(r, form, (uint8_t[]){(uint8_t)a, (uint8_t)b}, 2))
+                                        r->begins[a][b >> 6] |= (uint64_t)1 << (b & 63);
+                }
+        /* Line breaks, for what begins after them. */
+        for (unsigned b = 0; b < 256; b++)
+                if (r->first[b] & BEGINS_LATE) {
+                        r->begins['\n'][b >> 6] |= (uint64_t)1 << (b & 63);
+                        r->begins['\r'][b >> 6] |= (uint64_t)1 << (b & 63);
+                }
+        if (r->n_whole < r->n_forms) {
+                r->begins['\\']['n' >> 6] |= (uint64_t)1 << ('n' & 63);
+                r->begins['\\']['r' >> 6] |= (uint64_t)1 << ('r' & 63);
+        }
+}
+
+int redact_init(void *memory, size_t size, const struct redact_pair *pairs, size_t n_pairs, struct redactor **ret) {
+        struct redactor *r = memory;
+        size_t need = redact_size(pairs, n_pairs);
+
+        if (need == 0)
+                return -EINVAL;
+        for (size_t i = 0; i < n_pairs; i++)
+                if (!pair_is_possible(&pairs[i]))
+                        return -EINVAL;
+        if (size < need)
+                return -ENOBUFS;
+        memset(memory, 0, need);
+        r->n_pairs = n_pairs;
+        r->forms = (struct form *)((char *)memory + pairs_size(n_pairs));
+        uint8_t *text = (uint8_t *)(r->forms + FORMS_MAX * n_pairs);
+        for (size_t i = 0; i < n_pairs; i++) {
+                size_t n = pairs[i].n;
+                r->pairs[i] = (struct pair){memcpy(text, pairs[i].find, n), memcpy(text + n, pairs[i].put, n), n};
+                text += 2 * n;
+        }
+        memset(r->sextet, 64, sizeof(r->sextet));
+        for (unsigned i = 0; i < 64; i++)
+                r->sextet[(uint8_t)base64_character(i, false)] = r->sextet[(uint8_t)base64_character(i, true)] = (uint8_t)i;
+        add_forms(r);
+        make_table(r);
+        *ret = r;
+        return 0;
+}
+
+static size_t runs_offset(const struct redactor *r) {
+        return round_up(sizeof(struct redact_stream) + r->n_pairs * sizeof(uint64_t));
+}
+
+size_t redact_stream_size(const struct redactor *r) {
+        return runs_offset(r) + r->n_forms * sizeof(struct run) + r->hold;
+}
+
+int redact_begin(const struct redactor *r, void *memory, size_t size, struct redact_stream **ret) {
+        struct redact_stream *s = memory;
+
+        if (size < redact_stream_size(r))
+                return -ENOBUFS;
+        memset(memory, 0, redact_stream_size(r));
+        s->runs = (struct run *)((char *)memory + runs_offset(r));
+        s->bytes = (uint8_t *)(s->runs + r->n_forms);
+        *ret = s;
+        return 0;
+}
