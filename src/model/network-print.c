@@ -112,6 +112,10 @@ void network_text(struct strbuf *b, const struct network *n) {
                 visible(b, n->given.items[i]);
                 strbuf_puts(b, "\n");
         }
+        for (size_t i = 0; i < n->n_secrets; i++) {
+                _cleanup_free_ char *text = secret_text(&n->secrets[i]);
+                strbuf_printf(b, "%-11s%s\n", "secret", text ? text : "?");
+        }
 }
 
 static void amount(struct json *j, const char *key, uint64_t v) {
@@ -210,4 +214,8 @@ void network_json(struct json *j, const struct network *n) {
         json_end(j, ']');
         budget_json(j, n->has_run ? &n->run : &none);
         json_list(j, "given", &n->given);
+        json_begin(j, "secrets", '[');
+        for (size_t i = 0; i < n->n_secrets; i++)
+                secret_json(j, &n->secrets[i]);
+        json_end(j, ']');
 }

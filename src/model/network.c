@@ -57,6 +57,9 @@ void network_clear(struct network *n) {
         free(n->budgets);
         free(n->source);
         strlist_clear(&n->given);
+        for (size_t i = 0; i < n->n_secrets; i++)
+                secret_clear(&n->secrets[i]);
+        free(n->secrets);
         *n = (struct network){};
 }
 
@@ -701,6 +704,19 @@ static int add_place(struct network *n, const char *text, bool deny, bool quiet,
 }
 
 int network_add_allow(struct network *n, const char *text, struct error *e) { return add_place(n, text, false, false, e); }
+
+int network_add_allow_with(struct network *n, const char *text, const char *secret, struct error *e) {
+        struct network_rule r = {.any_query = true, .secret = strdup(secret)};
+        int x = r.secret ? read_place(&r, text, e) : out_of_memory(e);
+
+        if (x >= 0)
+                x = network_add_method(&r, "*", e);
+        if (x >= 0)
+                x = network_add_rule(n, &r, WROTE_METHODS | WROTE_QUERY | WROTE_SECRET | (r.n_ports ? WROTE_PORT : 0), e);
+        network_rule_clear(&r);
+        return x;
+}
+
 int network_add_deny(struct network *n, const char *text, bool quiet, struct error *e) {
         return add_place(n, text, true, quiet, e);
 }

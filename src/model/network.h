@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "model/address.h"
+#include "model/secret.h"
 
 #define NETWORK_RULES_MAX 16384u
 #define NETWORK_PORTS_MAX 64u          /* ranges of a rule */
@@ -21,7 +22,7 @@
 #define NETWORK_QUERY_BYTES 1024u      /* of a key, or of a value's pattern */
 #define NETWORK_RANGES_MAX 64u         /* entries of `addresses` */
 #define NETWORK_GIVEN_MAX 1024u        /* URLs of `given` */
-#define NETWORK_NAME_MAX 64u           /* bytes of the name of a secret or a preset */
+#define NETWORK_NAME_MAX SECRET_NAME_MAX /* bytes of the name of a secret or a preset */
 
 enum network_host {
         NETWORK_EXACT,   /* this name */
@@ -108,6 +109,8 @@ struct network {
         size_t n_budgets;
         struct network_budget run;   /* of all rules together */
         bool has_run;
+        struct secret *secrets;      /* that rules may name; the first's upstream identity is 1, and so on */
+        size_t n_secrets;
         struct strlist given;        /* URLs that rules with provenance let pass from the start; canonical (model/provenance.h) */
 };
 
@@ -118,6 +121,8 @@ void network_rule_clear(struct network_rule *r);
  * "**.NAME", an address ("[::1]:443" with a port) or a range. Without a port: 443 to allow, every one to deny. On 443
  * what passes has to be TLS whose SNI is the name. */
 int network_add_allow(struct network *n, const char *text, struct error *e) _must_check_;
+/* The same for every request that carries the secret: any method, any path, any query, read. */
+int network_add_allow_with(struct network *n, const char *text, const char *secret, struct error *e) _must_check_;
 int network_add_deny(struct network *n, const char *text, bool quiet, struct error *e) _must_check_;
 
 /* Parts of a rule, for the reader. Messages begin with the value and carry no position. */

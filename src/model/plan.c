@@ -198,6 +198,10 @@ char *plan_format(const struct plan *p) {
                 strbuf_puts(&b, "network    none\n");
         for (size_t i = 0; i < p->network.rules.n; i++)
                 strbuf_printf(&b, "network    %s\n", p->network.rules.items[i]); /* canonical: printable (network.c) */
+        for (size_t i = 0; i < p->network.n_secrets; i++) {
+                _cleanup_free_ char *text = secret_text(&p->network.secrets[i]);
+                strbuf_printf(&b, "secret     %s\n", text ? text : "?");
+        }
         for (size_t i = 0; i < p->notes.n; i++) {
                 _cleanup_free_ char *v = str_visible_dup(p->notes.items[i]);
                 strbuf_printf(&b, "note       %s\n", v ? v : "?");
@@ -281,6 +285,10 @@ void plan_json(const struct plan *p, bool full, struct json *j) {
         json_num(j, "landlock_abi", p->landlock_abi);
         json_str(j, "cgroup", p->cgroup);
         json_list(j, "network", &p->network.rules);
+        json_begin(j, "secrets", '[');
+        for (size_t i = 0; i < p->network.n_secrets; i++)
+                secret_json(j, &p->network.secrets[i]);
+        json_end(j, ']');
         json_begin(j, "limits", '{');
         for (size_t i = 0; i < n; i++) {
                 json_begin(j, limits[i].name, '{');

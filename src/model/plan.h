@@ -111,6 +111,8 @@ struct plan_network {
         void *table;               /* the compiled policy (table.h) */
         size_t table_size;
         struct strlist rules;      /* one line each, for people */
+        const struct secret *secrets; /* the policy's: the first one's identity is 1 */
+        size_t n_secrets;
 };
 
 struct plan {

@@ -37,6 +37,51 @@ int policy_add_quiet(struct policy *p, const char *place, struct error *e) {
         return network_add_deny(&p->network, place, true, e);
 }
 
+/* Where the hosts of --secret begin; NULL: there are none. A source may have an @ of its own. */
+static const char *hosts_of(const char *text) {
+        const char *at = strrchr(text, '@');
+        return at && at[1] && strspn(at + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_*:,[]") == strlen(at + 1) ? at : NULL;
+}
+
+static int add_hosts(struct policy *p, const char *hosts, const char *name, struct error *e) {
+        int r = 0;
+
+        while (r >= 0 && *hosts) {
+                size_t n = strcspn(hosts, ",");
+                _cleanup_free_ char *host = strndup(hosts, n);
+                r = host ? network_add_allow_with(&p->network, host, name, e) : error_set(e, ENOMEM, "out of memory");
+                hosts += n + (hosts[n] == ',');
+        }
+        return r;
+}
+
+int policy_add_secret(struct policy *p, const char *text, struct error *e) {
+        const char *at = hosts_of(text);
+        _cleanup_free_ char *head = at ? strndup(text, (size_t)(at - text)) : strdup(text), *implied = NULL;
+        char *source = head ? strchr(head, '=') : NULL;
+
+        if (!head)
+                return error_set(e, ENOMEM, "out of memory");
+        if (source)
+                *source++ = 0;
+        if (!secret_name_good(head)) {
+                error_set(e, EINVAL, "--secret takes NAME[=SOURCE][@HOST,...]: a name has letters, digits, dashes and underscores");
+                return error_fix(e, "write it like --secret GITHUB_TOKEN@api.github.com or --secret gh=store:github@api.github.com");
+        }
+        bool had = secret_find(p->network.secrets, p->network.n_secrets, head) != SIZE_MAX;
+        struct secret *s = secret_add(&p->network.secrets, &p->network.n_secrets, head, e);
+        if (!s)
+                return -e->errnum;
+        if (!source && !had && !(source = implied = str_printf("env:%s", head)))
+                return error_set(e, ENOMEM, "out of memory");
+        int r = source ? secret_parse_source(source, s, e) : 0;
+        if (r < 0)
+                return r;
+        if (source)
+                s->line = s->column = 0;
+        return at ? add_hosts(p, at + 1, head, e) : 0;
+}
+
 int policy_add_given(struct policy *p, const char *url, struct error *e) { return network_add_given(&p->network, url, e); }
 
 /* The value is not the file's any more. */
@@ -202,10 +247,22 @@ static int check_places(const struct policy *p, struct error *e) {
         return 0;
 }
 
+static int check_secrets(const struct policy *p, struct error *e) {
+        for (size_t i = 0; i < p->network.n_rules; i++) {
+                const struct network_rule *r = &p->network.rules[i];
+                char a[PLACE_TEXT];
+                if (!r->secret || secret_find(p->network.secrets, p->network.n_secrets, r->secret) != SIZE_MAX)
+                        continue;
+                error_set(e, EINVAL, "%s: a rule names the secret %s, which is not among secrets", where(a, p, (struct policy_place){r->line, r->column}), r->secret);
+                return error_fix(e, "say where it comes from: secrets: {%s: {from: env:NAME}}, or --secret %s=env:NAME", r->secret, r->secret);
+        }
+        return 0;
+}
+
 int policy_check(const struct policy *p, struct error *e) {
         int r;
 
-        if ((r = check_tier(p, e)) < 0 || (r = check_image_keys(p, e)) < 0)
+        if ((r = check_secrets(p, e)) < 0 || (r = check_tier(p, e)) < 0 || (r = check_image_keys(p, e)) < 0)
                 return r;
         return check_places(p, e);
 }

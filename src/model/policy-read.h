@@ -26,6 +26,8 @@ int policy_read_unknown(struct policy_reader *c, const struct policy_key *sectio
 const char *policy_read_kind(const struct yaml_node *n);
 const struct yaml_node *policy_read_find(const struct yaml_node *map, const char *name);
 
+/* KEY_SECRETS (policy-secrets.c). */
+int policy_read_secrets(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *map) _must_check_;
 /* KEY_USE (policy-use.c). */
 int policy_read_use(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *list) _must_check_;
 /* The rules of a preset, or of a recipe, which may use presets: known by `name` as theirs, at this place of the policy. */

@@ -195,6 +195,12 @@ static json_t *value(const struct policy_key *k) {
                 return query();
         case KEY_SECRET:
                 return text(SECRET_PATTERN, NETWORK_NAME_MAX);
+        case KEY_SECRETS:
+                return json_pack("{s:s, s:i, s:{s:s}, s:o}", "type", "object", "maxProperties", (int)SECRETS_MAX, "propertyNames", "pattern",
+                                 SECRET_PATTERN, "additionalProperties", section(k));
+        case KEY_SECRET_TEXT:
+                return text(streq(k->name, "secrets.from") ? "^(env|file|command|keyring|store):." : streq(k->name, "secrets.header") ? "^[^:]+:.*[{][}]"
+                            : streq(k->name, "secrets.env") ? ENV_PATTERN : ".", SECRET_TEXT_MAX);
         case KEY_USE:
                 return list(presets(true));
         case KEY_PRESET:

@@ -171,7 +171,22 @@ const struct policy_key policy_keys[] = {
          .doc = "Bits of URLs that nobody gave, of rules with provenance."},
         {"given", KEY_URLS, .unset = "none",
          .doc = "URLs that rules with provenance let pass from the start, beside those that the command's own words name."},
-        {"secrets", KEY_LATER},
+        {"secrets", KEY_SECRETS, .unset = "none",
+         .doc = "Credentials that requests are given on their way out, by name. Their values never enter the sandbox."},
+        {"secrets.from", KEY_SECRET_TEXT, .required = true,
+         .doc = "Where it comes from: env:NAME, file:PATH, command:WORDS, keyring:DESCRIPTION or store:NAME."},
+        {"secrets.header", KEY_SECRET_TEXT, .unset = "whichever field has the placeholder",
+         .doc = "The header field that it goes into, with {} in its place."},
+        {"secrets.basic", KEY_SECRET_TEXT, .unset = "whichever field has the placeholder",
+         .doc = "The user name beside which it goes into Authorization: Basic."},
+        {"secrets.query", KEY_SECRET_TEXT, .unset = "whichever field has the placeholder",
+         .doc = "The key of the query that it goes into."},
+        {"secrets.env", KEY_SECRET_TEXT, .unset = "the variable that it comes from, if it does",
+         .doc = "The variable that has the placeholder inside."},
+        {"secrets.ttl", KEY_DURATION, .min = 1, .max = LARGEST_TIME, .unset = "the run's time",
+         .doc = "How long it can be used, from the start of the run."},
+        {"secrets.uses", KEY_NUMBER, .min = 1, .max = LARGEST_SIZE, .unset = "any number",
+         .doc = "How many requests may carry it."},
         {"tripwires", KEY_LATER},
         {"checks", KEY_LATER},
 };
@@ -196,7 +211,7 @@ const struct policy_key *policy_key_find(const struct policy_key *parent, const 
 }
 
 const struct limit *policy_limit_of(const struct policy *p, const struct policy_key *k) {
-        bool is = k->type == KEY_SIZE || k->type == KEY_CPU || k->type == KEY_COUNT || k->type == KEY_DURATION;
+        bool is = k->field > 0 && (k->type == KEY_SIZE || k->type == KEY_CPU || k->type == KEY_COUNT || k->type == KEY_DURATION);
         return is ? (const struct limit *)((const char *)p + k->field) : NULL;
 }
 

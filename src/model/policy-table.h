@@ -41,6 +41,8 @@ enum key_type {
         KEY_NUMBER,   /* likewise, a whole number */
         KEY_PLACES,   /* quiet: a list of hosts, each with or without a port */
         KEY_URLS,     /* given: a list of URLs */
+        KEY_SECRETS,  /* network.secrets: a mapping of names to mappings of the keys below it (policy-secrets.c) */
+        KEY_SECRET_TEXT, /* of a secret */
         KEY_LATER,    /* a key of the design that this version does not enforce: refused */
 };
 

@@ -219,6 +219,8 @@ static int read_value(struct policy_reader *c, const struct policy_key *k, const
                 return read_volumes(c, k, key->value);
         case KEY_USE:
                 return policy_read_use(c, k, key->value);
+        case KEY_SECRETS:
+                return policy_read_secrets(c, k, key->value);
         case KEY_NETWORK:
                 return policy_read_network(c, k, key->value);
         case KEY_PLACES:

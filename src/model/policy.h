@@ -122,6 +122,9 @@ int policy_add_use(struct policy *p, const char *name, struct error *e) _must_ch
 int policy_add_allow(struct policy *p, const char *place, struct error *e) _must_check_;
 int policy_add_deny(struct policy *p, const char *place, struct error *e) _must_check_;
 int policy_add_quiet(struct policy *p, const char *place, struct error *e) _must_check_;
+/* --secret: "NAME[=SOURCE][@HOST[:PORT][,...]]": a secret, from env:NAME where no source is named and the policy has none of that name,
+ * and for each host a rule that lets any request pass with it. */
+int policy_add_secret(struct policy *p, const char *text, struct error *e) _must_check_;
 /* --given */
 int policy_add_given(struct policy *p, const char *url, struct error *e) _must_check_;
 

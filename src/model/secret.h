@@ -2,14 +2,17 @@
  * long. Never their values. Pure: no I/O. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
 #include "base/macros.h"
+#include "proto/json.h"
 
 #define SECRETS_MAX 15u          /* of one run: each has a broker of its own (NET_BROKERS_MAX, which has one without any) */
 #define SECRET_NAME_MAX 64u      /* bytes: [A-Za-z0-9_-] */
+#define SECRET_TEXT_MAX 1024u    /* bytes of what a source is called, or stands around a secret */
 #define SECRET_VALUE_MIN 8u      /* bytes of a value: anything shorter would be found everywhere */
 #define SECRET_VALUE_MAX 4096u
 
@@ -45,7 +48,22 @@ struct secret {
 
 void secret_clear(struct secret *s);
 
+bool secret_name_good(const char *name);
+bool secret_variable_good(const char *name);
 /* "env:NAME" and its like: source and from. */
 int secret_parse_source(const char *text, struct secret *s, struct error *e) _must_check_;
+/* The places: "NAME: before {} after"; a user; a key. */
+int secret_set_header(struct secret *s, const char *text, struct error *e) _must_check_;
+int secret_set_basic(struct secret *s, const char *user, struct error *e) _must_check_;
+int secret_set_query(struct secret *s, const char *query, struct error *e) _must_check_;
+/* The variable that has its placeholder inside; NULL: none. */
+const char *secret_variable(const struct secret *s);
+/* For people: where it comes from, where it goes, how long; a line. NULL: no memory. */
+char *secret_text(const struct secret *s);
+void secret_json(struct json *j, const struct secret *s);
+/* Its index; SIZE_MAX: there is none of that name. */
+size_t secret_find(const struct secret *secrets, size_t n, const char *name);
+/* The one of that name, which is new where there was none; NULL: an error. */
+struct secret *secret_add(struct secret **secrets, size_t *n, const char *name, struct error *e) _must_check_;
 /* "env", "file", ... */
 const char *secret_source_name(enum secret_source s);

@@ -493,6 +493,11 @@ static int compile(struct build *b) {
         b->file.at = TABLE_NONE;
         if (b->n->source && (r = build_intern(b, b->n->source, strlen(b->n->source), &b->file)) < 0)
                 return r;
+        for (size_t i = 0; i < b->n->n_secrets; i++) { /* their order says which identity a secret is */
+                uint32_t index;
+                if ((r = add_secret(b, b->n->secrets[i].name, &index)) < 0)
+                        return r;
+        }
         for (size_t i = 0; i < b->n->n_rules; i++)
                 if ((r = add_rule(b, &b->n->rules[i])) < 0)
                         return r;

@@ -89,6 +89,9 @@ struct verdict {
         uint64_t body_max;           /* bytes of a request's body, also of one whose length was not declared */
 };
 
+/* Which upstream identity a request that is allowed has; 0: none, it carries no secret. */
+static inline uint32_t verdict_identity(const struct verdict *v) { return v->secret == TABLE_NONE ? 0 : v->secret + 1; }
+
 /* The decision. Of an L4 request the host and port count. */
 void table_decide(const struct table *t, const struct request *r, struct verdict *ret);
 

@@ -8,11 +8,14 @@ enum control_type {
         /* Another policy for the network. Ancillary: the compiled policy, memory for its budgets, the rules of the network
          * namespace (svc/net-rules.h). */
         CONTROL_UPDATE = 1,
+        /* A secret is not to be used any more: its name, or "" for all of them. */
+        CONTROL_REVOKE,
 };
 
 struct control_request {
         uint32_t type;
-        uint32_t reads_tls; /* the policy has rules that look at requests within TLS */
+        uint32_t reads_tls; /* CONTROL_UPDATE: the policy has rules that look at requests within TLS */
+        char name[68];      /* CONTROL_REVOKE; ends with NUL */
 };
 
 struct control_answer {

@@ -223,6 +223,7 @@ static const struct {
         [HTTP_BAD_TRAILER] = {400, "trailer", "a field behind the body is malformed, or one that cannot stand there"},
         [HTTP_TRAILER_LONG] = {431, "trailer-long", "there are more than 32 fields or 8192 bytes behind the body"},
         [HTTP_BODY_LARGE] = {413, "body-large", "the body is larger than is allowed"},
+        [HTTP_BODY_PLACEHOLDER] = {403, "body-placeholder", "the body has the placeholder of a secret"},
         [HTTP_TRUNCATED] = {400, "truncated", "the connection was closed before the end of the message"},
         [HTTP_BAD_PSEUDO] = {400, "pseudo-field",
                 "a pseudo field is unknown, stands twice, or stands behind the others"},

@@ -248,6 +248,7 @@ enum http_refusal {
         HTTP_BAD_TRAILER,
         HTTP_TRAILER_LONG,
         HTTP_BODY_LARGE,
+        HTTP_BODY_PLACEHOLDER, /* found by the broker (role/broker/credential.c) */
         HTTP_TRUNCATED,
         /* HTTP/2 only */
         HTTP_BAD_PSEUDO,

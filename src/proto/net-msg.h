@@ -14,7 +14,7 @@ enum {
         NET_TEXT_MAX = 256,  /* and NUL within */
         NET_WHY_MAX = 512,
         NET_PUBLISHED_MAX = 16,
-        NET_BROKERS_MAX = 8, /* upstream identities of one sandbox; 0: none, no credential */
+        NET_BROKERS_MAX = 16, /* upstream identities of one sandbox: 0 is without a credential, i has the i-th secret (model/secret.h) */
 };
 
 /* File descriptors that the programs are executed with. */
@@ -31,6 +31,7 @@ enum {
         BROKER_FD_GATE,      /* to the gate */
         BROKER_FD_BUDGETS,   /* what was charged so far: memory that all brokers of the sandbox share */
         BROKER_FD_GIVEN,     /* the URLs that the run was given so far: likewise (svc/net-given.h) */
+        BROKER_FD_SECRET,    /* the block of secrets, in a pipe (svc/net-secret.h) */
         BROKER_FD_N,
         BROKER_FD_TRUST = BROKER_FD_N, /* what the caller's SSL_CERT_FILE, then SSL_CERT_DIR name, where it has these; then the
                                           variable is in the broker's environment, too */
@@ -76,6 +77,7 @@ enum net_order_type {
         NET_BROKER,     /* to a gate: n is the identity; ancillary: the socket to it */
         NET_LEASE,      /* to a broker: forwards until n (ms, CLOCK_MONOTONIC) */
         NET_FLUSH,      /* to a gate, at the end: reports what has come in by now, then says NET_FLUSHED */
+        NET_REVOKED,    /* to a gate: the identity n is no more */
         NET_POLICY,     /* to both: ancillary: the new compiled policy, sealed; to a broker also memory for its budgets */
 };
 
@@ -86,6 +88,7 @@ struct net_order {
         uint8_t pool[4], own[4];
         uint32_t sockets; /* bit i: the socket of enum netns_fd i is there */
         uint32_t n_published;
+        uint32_t revoked; /* of NET_CONFIG: bit i: the identity i is no more */
         uint16_t published[NET_PUBLISHED_MAX]; /* ports inside, in the order of the listeners */
 };
 

@@ -29,10 +29,11 @@ enum run_msg_type {
         RUN_STOPPED,     /* the command was stopped from its terminal: status is the signal */
         RUN_ENDED,       /* result; the last message */
         RUN_NET_START,   /* status: enum net_role; serial; ancillary: the fds that net_start() takes; for a run without a network, init, and a
-                          * gate's control and NETNS_DNS_UDP4 only */
+                          * gate's control and NETNS_DNS_UDP4 only; for a broker, identity and all but BROKER_FD_SECRET, which the command line makes */
         RUN_NET_REPORT,  /* report: of a gate or a broker, untrusted */
         RUN_NET_RULES,   /* ancillary: user and network namespace, rules (svc/net-rules.h), the compiled policy and the memory of its
                           * budgets; RUN_NET_RULES_DONE is the answer */
+        RUN_NET_SECRET,  /* identity: its secret is over, for the reason in status (enum secret_end): its value is needed no more */
         RUN_NET_FAILED,  /* status: -errno or 0; report.text: what of the network does not work any more */
         /* from the command line */
         RUN_SIGNAL,      /* status: to be sent to the command */
@@ -60,6 +61,8 @@ static inline const char *run_end_name(uint32_t end) {
         };
         return end < ELEMENTSOF(names) ? names[end] : "?";
 }
+/* How the use of a secret came to its end before the run did. */
+enum secret_end { SECRET_LIVES, SECRET_EXPIRED, SECRET_REVOKED };
 struct run_result {
         uint32_t end; /* enum run_end */
         int32_t status;
@@ -77,6 +80,7 @@ struct run_msg {
                 struct init_readback readback;
                 struct net_report report;
                 int32_t init; /* its pid */
+                uint32_t identity; /* of a broker */
         };
 };
 

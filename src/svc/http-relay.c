@@ -24,6 +24,8 @@ static void part_upstream(struct http_relay *r) {
         close_upstream(r);
 }
 
+void http_relay_part(struct http_relay *r) { part_upstream(r); }
+
 /* --- the end --- */
 
 void http_relay_cut(struct http_relay *r) {
@@ -153,22 +155,48 @@ static int pass_body(struct http_relay *r, bool up, struct http1_body *b, bool *
         return r->owner->moved(r, up, came) ? 1 : -ECANCELED;
 }
 
+/* Some of a body, decoded, as it goes on. */
+static int put_body(struct http_relay *r, bool up, struct http_text slice, bool last, enum http_framing framing, enum http_refusal *ret_refused) {
+        static char rewritten[HTTP_RELAY_BYTES + HTTP_REWRITE_HELD]; /* used up before this returns */
+        struct http_buffer *out = up ? &r->upstream.out : &r->client.out;
+        char head[HTTP1_CHUNK_HEAD_MAX];
+
+        if (up ? r->rewrites_up : r->rewrites_down) {
+                slice.n = r->owner->rewrite(r, up, slice.p, slice.n, last, rewritten);
+                slice.p = rewritten;
+                if (slice.n == SIZE_MAX) {
+                        *ret_refused = HTTP_BODY_PLACEHOLDER;
+                        return -EBADMSG;
+                }
+        }
+        if (slice.n == 0)
+                return 0;
+        if (!up && r->owner->content)
+                r->owner->content(r, slice.p, slice.n);
+        size_t n = framing == HTTP_CHUNKED ? http1_chunk_head(head, slice.n) : 0;
+        if (!http_append(out, head, n) || !http_append(out, slice.p, slice.n) || (n > 0 && !http_append(out, HTTP1_CHUNK_TAIL, 2)))
+                return -ENOMEM;
+        return 0;
+}
+
 /* Moves some of a body from one end to the other. 1: progress; 0: waits; < 0: an error of the reader, *ret_refused. */
 static int move_body(struct http_relay *r, bool up, struct http1_body *b, enum http_framing framing, bool *ret_done,
                      enum http_refusal *ret_refused) {
         struct http_end *from = up ? &r->client : &r->upstream, *to = up ? &r->upstream : &r->client;
-        char head[HTTP1_CHUNK_HEAD_MAX];
         struct http_text slice = {};
         size_t used = 0, space = http_room(&to->out);
+        const bool rewrites = up ? r->rewrites_up : r->rewrites_down;
         int rc, k = 0;
 
         *ret_refused = HTTP_OK;
+        if (rewrites)
+                space -= MIN(space, HTTP_REWRITE_HELD);
         if (space < HTTP_ROOM_MIN)
                 return 0;
         if (http_filled(&from->in) == 0) {
                 if (!r->owner->may_read(r, up))
                         return 0;
-                if (passes_whole(b, framing))
+                if (!rewrites && passes_whole(b, framing))
                         return pass_body(r, up, b, ret_done, ret_refused);
                 k = http_end_fill(from);
                 if (k < 0)
@@ -189,18 +217,15 @@ static int move_body(struct http_relay *r, bool up, struct http1_body *b, enum h
                 if (rc < 0)
                         return rc;
                 *ret_done = rc == 1;
-                if (slice.n > 0) {
-                        if (!up && r->owner->content)
-                                r->owner->content(r, slice.p, slice.n);
-                        size_t n = framing == HTTP_CHUNKED ? http1_chunk_head(head, slice.n) : 0;
-                        if (!http_append(&to->out, head, n) || !http_append(&to->out, slice.p, slice.n) ||
-                            (n > 0 && !http_append(&to->out, HTTP1_CHUNK_TAIL, 2)))
-                                return -ENOMEM;
-                }
-                http_take(&from->in, used);
-                if (slice.n > 0 && !r->owner->moved(r, up, slice.n))
-                        return -ECANCELED;
         }
+        if (slice.n > 0 || (rewrites && *ret_done)) {
+                rc = put_body(r, up, slice, *ret_done, framing, ret_refused);
+                if (rc < 0)
+                        return rc;
+        }
+        http_take(&from->in, used);
+        if (slice.n > 0 && !r->owner->moved(r, up, slice.n))
+                return -ECANCELED;
         if (*ret_done && framing == HTTP_CHUNKED && !http_append(&to->out, HTTP1_CHUNK_LAST, strlen(HTTP1_CHUNK_LAST)))
                 return -ENOMEM;
         return used > 0 || *ret_done || k > 0;
@@ -245,6 +270,7 @@ static int start_request(struct http_relay *r, size_t head) {
         watch_idle_upstream(r);
         r->deadline = 0;
         r->body_max = UINT64_MAX;
+        r->rewrites_up = r->rewrites_down = false;
         r->request_done = has_no_body(&r->request);
         r->response_begun = r->response_done = false;
         r->close = !r->request.keep_alive || r->request.version == HTTP_1_0;
@@ -351,6 +377,8 @@ static int start_response(struct http_relay *r, size_t head) {
         if (r->owner->response(r, &out) != HTTP_RELAY_FORWARD) {
                 if (r->state != HTTP_RELAY_CLOSING)
                         http_relay_cut(r);
+                else
+                        r->owner->done(r, true);
                 return 1;
         }
         if (!http_make_room(&r->client.out))
@@ -464,6 +492,9 @@ static int tunnel(struct http_relay *r, bool up) {
                 return k;
         n = MIN(http_filled(&from->in), space);
         if (n > 0) {
+                /* Nothing is kept back: what was read is often a whole message, for whose answer the other end waits. */
+                if (!up && r->rewrites_down)
+                        (void)r->owner->rewrite(r, up, from->in.data + from->in.at, n, true, from->in.data + from->in.at);
                 if (!http_append(&to->out, from->in.data + from->in.at, n))
                         return -ENOMEM;
                 http_take(&from->in, n);

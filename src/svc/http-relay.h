@@ -7,6 +7,7 @@
 #include "svc/http-end.h"
 
 #define HTTP_RELAY_HEAD_MS 30000u   /* for a head, from its first byte to its end */
+#define HTTP_REWRITE_HELD 57344u    /* bytes that a rewriter keeps back at most */
 #define HTTP_RELAY_LINGER_MS 2000u  /* for a client to take an answer after which the connection is closed */
 
 enum http_relay_verdict {
@@ -27,6 +28,10 @@ struct http_relay_owner {
         bool (*may_read)(struct http_relay *r, bool up);
         /* Bytes of a response's body, before they go on; may be NULL. */
         void (*content)(struct http_relay *r, const char *p, size_t n);
+        /* Where r->rewrites_up or r->rewrites_down: what goes on in place of n bytes of a body or tunnel, into out, which takes n +
+         * HTTP_REWRITE_HELD. Bytes may be kept back, but none once `last` is said. The sum of what comes out is that of what went in.
+         * SIZE_MAX: it may not go on, and is refused as HTTP_BODY_PLACEHOLDER. */
+        size_t (*rewrite)(struct http_relay *r, bool up, const char *p, size_t n, bool last, char *out);
         /* n bytes of a body or tunnel went by. false: reset. */
         bool (*moved)(struct http_relay *r, bool up, size_t n);
         /* The client's message is none that can be read (http_refusal_text(why)), or could not be sent in time (HTTP_OK): calls
@@ -67,6 +72,7 @@ struct http_relay {
         bool running;    /* within http_relay_run */
         bool starting;   /* within the owner's `request` */
         const char *unconnected; /* the upstream could not be had, which was known at once */
+        bool rewrites_up, rewrites_down; /* by the owner's rewrite; it sets them with the request, or the response */
         bool said_end[2];/* tunnel: the end was passed on, up and down */
         uint64_t body_max; /* of the request's body; the owner sets it with the request */
         uint64_t deadline; /* ms; 0: none */
@@ -80,6 +86,8 @@ void http_relay_client_ready(struct watch *w, uint32_t events);
 void http_relay_upstream_ready(struct watch *w, uint32_t events);
 /* What a step of the client's handshake has brought, for an owner that makes it. */
 void http_relay_shaken(struct http_relay *r, int result);
+/* Within `request`: the upstream that there is, if any, is not the one for this request. */
+void http_relay_part(struct http_relay *r);
 /* The upstream is there. */
 void http_relay_connected(struct http_relay *r);
 /* It could not be had: the request is answered by `failed`. */

@@ -12,9 +12,16 @@
 /* Distinct names that one budget can tell apart; beyond, it counts as used up. */
 #define ACCOUNT_NAMES_MAX 1024u
 
+/* What the requests with one secret came to, of the run. */
+struct account_secret {
+        uint64_t uses, up, down; /* requests that carried it, and their bytes */
+        uint64_t refused;        /* placeholders of its that were found where they do not belong */
+};
+
 struct account {
         uint64_t up, down, requests, url, hosts, subdomains, novel; /* as struct network_budget has them */
         uint64_t names[2][2 * ACCOUNT_NAMES_MAX];            /* hashes: hosts, subdomains; 0: free */
+        struct account_secret secrets[SECRETS_MAX];          /* of the run's own alone, the first */
 };
 
 /* A memfd for n budgets. */

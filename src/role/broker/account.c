@@ -102,3 +102,34 @@ bool account_bytes(const struct verdict *v, bool up, uint64_t n, const char **re
         *ret_what = account_name(of);
         return false;
 }
+
+static struct account_secret *secret_of(uint32_t identity) {
+        return n_accounts > 0 && identity > 0 && identity <= SECRETS_MAX ? &accounts[0].secrets[identity - 1] : NULL;
+}
+
+bool account_secret_use(uint32_t identity, uint64_t most) {
+        struct account_secret *s = secret_of(identity);
+
+        if (!s)
+                return false;
+        if (__atomic_fetch_add(&s->uses, 1, __ATOMIC_RELAXED) < most || most == 0)
+                return true;
+        __atomic_fetch_sub(&s->uses, 1, __ATOMIC_RELAXED);
+        return false;
+}
+
+void account_secret_bytes(uint32_t identity, uint64_t up, uint64_t down) {
+        struct account_secret *s = secret_of(identity);
+
+        if (!s)
+                return;
+        __atomic_fetch_add(&s->up, up, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&s->down, down, __ATOMIC_RELAXED);
+}
+
+void account_secret_refused(uint32_t identity) {
+        struct account_secret *s = secret_of(identity);
+
+        if (s)
+                __atomic_fetch_add(&s->refused, 1, __ATOMIC_RELAXED);
+}

@@ -12,6 +12,7 @@
 #include "model/table.h"
 #include "proto/http1.h"
 #include "proto/net-msg.h"
+#include "proto/redact.h"
 #include "svc/loop.h"
 #include "svc/net-control.h"
 #include "svc/net-report.h"
@@ -153,6 +154,12 @@ bool account_bytes(const struct verdict *v, bool up, uint64_t n, const char **re
 /* Bits of a URL that nobody gave; false also where no budget says that there may be any: *ret_budgeted. */
 bool account_novel(const struct verdict *v, uint64_t bits, bool *ret_budgeted) _must_check_;
 
+/* A request that carries a secret: false where it has been used `most` times (0: any number). Then what its bytes came to; and
+ * a placeholder that was found where it does not belong. */
+bool account_secret_use(uint32_t identity, uint64_t most) _must_check_;
+void account_secret_bytes(uint32_t identity, uint64_t up, uint64_t down);
+void account_secret_refused(uint32_t identity);
+
 /* Where URLs come from (given.c): memory that all brokers share, and what each exchange needs to know. */
 struct given_exchange {
         char url[PROVENANCE_TEXT_MAX]; /* asked for, as text */
@@ -179,6 +186,21 @@ void given_content(struct given_exchange *x, const char *p, size_t n);
 void given_done(struct given_exchange *x, bool cut);
 /* http_fields_keep, but for what would have the response encoded. */
 bool given_keep(void *arg, const struct http_head *head, const struct http_field *field);
+
+/* The broker's credential, and everybody's placeholders (credential.c). Reads the block of secrets and locks its memory. */
+int credential_init(int fd, struct error *e) _must_check_;
+/* 0: it has none. */
+uint32_t credential_identity(void);
+/* What a request needs on its way: fields, or a target, in out; *ret_carries: the credential is in it. false: it is refused, and
+ * *ret_why says why. What out points to is good until the next request. */
+bool credential_request(const struct http_head *head, const struct request *q, struct http1_out *out, bool *ret_carries, const char **ret_why) _must_check_;
+/* Whether bodies of requests are looked at, and those of responses. */
+bool credential_reads_up(void);
+static inline bool credential_reads_down(void) { return credential_identity() > 0; }
+/* Takes the credential out of a response's head, where it lies. false: it may not go on. */
+bool credential_response(const struct http_head *head, const char **ret_why) _must_check_;
+/* An http_relay_owner's rewrite; *stream is made with the first call, and the caller's to free. */
+size_t credential_rewrite(struct redact_stream **stream, bool up, const char *p, size_t n, bool last, char *out) _must_check_;
 
 /* The resolver: the host's servers and its hosts file, read before the cage. */
 int resolver_init(struct broker *b) _must_check_;

@@ -28,6 +28,8 @@ struct exchange {
         uint64_t up, down;
         char why[WHY_TEXT];
         struct given_exchange given;
+        bool carries; /* the broker's credential */
+        struct redact_stream *rewrites[2]; /* of the bodies, down and up; NULL: not looked at so far */
 };
 
 static struct exchange *exchange_of(struct http_relay *r) { return loop_container(r, struct exchange, relay); }
@@ -102,6 +104,12 @@ static enum http_relay_verdict refuse_novel(struct exchange *x) {
         return HTTP_RELAY_ANSWERED;
 }
 
+static enum http_relay_verdict refuse_plainly(struct exchange *x, unsigned status, const char *why) {
+        report(x, NET_DENIED, why);
+        answer(x, status, why, NULL, "");
+        return HTTP_RELAY_ANSWERED;
+}
+
 static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out *out) {
         struct exchange *x = exchange_of(r);
         const struct canonical_parts parts = {
@@ -113,6 +121,7 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
         const char *why = NULL, *spent = NULL;
 
         x->up = x->down = 0;
+        x->carries = false;
         x->verdict = (struct verdict){.rule = TABLE_NONE};
         x->request = (struct request){};
         x->target[0] = 0;
@@ -134,6 +143,8 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
                 answer(x, 403, why_reason(&broker.table, &x->request, &x->verdict, text), NULL, "");
                 return HTTP_RELAY_ANSWERED;
         }
+        if (verdict_identity(&x->verdict) != credential_identity())
+                return refuse_plainly(x, 403, "the policy has changed meanwhile: the request is another broker's now");
         if (!given_ask(&x->given, &x->request, &x->verdict, &spent) && !spent)
                 return refuse_novel(x);
         if (spent || !account_begin(&x->verdict, &x->request, &spent)) {
@@ -152,6 +163,9 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
                 out->more = &plain;
                 out->n_more = 1;
         }
+        if (!credential_request(&r->request, &x->request, out, &x->carries, &why))
+                return refuse_plainly(x, 403, why);
+        r->rewrites_up = credential_reads_up();
         r->body_max = x->verdict.body_max;
         (void)broker_may_forward(&broker);
         /* The connection that there is was made for an earlier request, whose rules may open another address. */
@@ -167,10 +181,29 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
         return HTTP_RELAY_FORWARD;
 }
 
+static void failed(struct http_relay *r, const char *text) {
+        struct exchange *x = exchange_of(r);
+
+        /* An address that no rule opens is a denial, and not a failure of the upstream's. */
+        report(x, x->verdict.reason == VERDICT_ADDRESS ? NET_DENIED : NET_UPSTREAM, x->verdict.reason == VERDICT_ADDRESS ? NULL : text);
+        answer(x, 502, text, NULL, "");
+}
+
 static enum http_relay_verdict on_response(struct http_relay *r, struct http1_out *out) {
+        const char *why;
+
+        if (!credential_response(&r->response, &why)) {
+                failed(r, why);
+                return HTTP_RELAY_ANSWERED;
+        }
+        r->rewrites_down = credential_reads_down();
         given_response(&exchange_of(r)->given, &r->response);
         out->keep = http_fields_keep;
         return HTTP_RELAY_FORWARD;
+}
+
+static size_t rewrite(struct http_relay *r, bool up, const char *p, size_t n, bool last, char *out) {
+        return credential_rewrite(&exchange_of(r)->rewrites[up], up, p, n, last, out);
 }
 
 static bool may_read(struct http_relay *r, bool up) { return broker_may_forward(&broker); }
@@ -195,25 +228,21 @@ static bool moved(struct http_relay *r, bool up, size_t n) {
 static void refused(struct http_relay *r, enum http_refusal why) {
         struct exchange *x = exchange_of(r);
 
-        if (why == HTTP_BODY_LARGE) {
+        if (why == HTTP_BODY_LARGE || why == HTTP_BODY_PLACEHOLDER) {
                 report(x, NET_DENIED, http_refusal_text(why));
                 answer(x, 403, http_refusal_text(why), NULL, "");
         } /* else: nothing that the gate writes is refused here; it is a reset */
-}
-
-static void failed(struct http_relay *r, const char *text) {
-        struct exchange *x = exchange_of(r);
-
-        /* An address that no rule opens is a denial, and not a failure of the upstream's. */
-        report(x, x->verdict.reason == VERDICT_ADDRESS ? NET_DENIED : NET_UPSTREAM, x->verdict.reason == VERDICT_ADDRESS ? NULL : text);
-        answer(x, 502, text, NULL, "");
 }
 
 static void done(struct http_relay *r, bool cut) {
         struct exchange *x = exchange_of(r);
 
         given_done(&x->given, cut);
+        for (size_t i = 0; i < ELEMENTSOF(x->rewrites); i++)
+                free(TAKE_PTR(x->rewrites[i])); /* the next body is another text */
         x->up += x->request.target_bytes + x->request.header_bytes;
+        if (x->carries)
+                account_secret_bytes(credential_identity(), x->up, x->down);
         report(x, NET_ENDED, NULL);
 }
 
@@ -230,6 +259,8 @@ static void ended(struct http_relay *r) {
 
         dial_cancel(&x->dial);
         given_done(&x->given, true);
+        for (size_t i = 0; i < ELEMENTSOF(x->rewrites); i++)
+                free(x->rewrites[i]);
         *x->prev = x->next;
         if (x->next)
                 x->next->prev = x->prev;
@@ -238,7 +269,7 @@ static void ended(struct http_relay *r) {
 }
 
 static const struct http_relay_owner owner = {
-        .request = on_request, .response = on_response, .may_read = may_read, .content = content, .moved = moved, .refused = refused,
+        .request = on_request, .response = on_response, .may_read = may_read, .content = content, .rewrite = rewrite, .moved = moved, .refused = refused,
         .failed = failed, .idle = idle, .again = again, .done = done, .ended = ended,
 };
 
@@ -288,7 +319,7 @@ void exchanges_decide_again(struct broker *b) {
                         continue; /* its next request is decided on by itself */
                 table_decide(&b->table, &x->request, &v);
                 x->verdict = v;
-                if (v.allowed && given_still(&x->given, &x->verdict))
+                if (v.allowed && verdict_identity(&v) == credential_identity() && given_still(&x->given, &x->verdict))
                         continue;
                 dial_cancel(&x->dial);
                 http_relay_take_back(&x->relay, 403, "application/json", body, deny(x, body));

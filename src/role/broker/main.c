@@ -131,6 +131,10 @@ int main(void) {
         int next = BROKER_FD_TRUST, file = getenv("SSL_CERT_FILE") ? next++ : -1, directory = getenv("SSL_CERT_DIR") ? next : -1;
         if (loop_init(&b->loop) < 0 || resolver_init(b) < 0 || tls_init(&e) < 0 || tls_trust_new(file, directory, &b->trust, &e) < 0)
                 return 3;
+        /* The filter has no calls for memory that is locked. */
+        if (credential_init(BROKER_FD_SECRET, &e) < 0)
+                return 4;
+        close(BROKER_FD_SECRET);
         _cleanup_fd_ int own = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         b->own_netns = own < 0 ? 0 : broker_netns_of(own);
         if (net_cage(seccomp_broker, ELEMENTSOF(seccomp_broker), &e) < 0)

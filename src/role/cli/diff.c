@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/base64.h"
 #include "base/fd.h"
 #include "proto/quote.h"
 #include "role/cli/diff.h"
@@ -182,24 +183,12 @@ static int print_stat(const struct changes_source *s, const struct changes *c, F
         return 0;
 }
 
-/* RFC 4648, with padding. */
 static char *base64(const char *s) {
-        static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        const unsigned char *p = (const unsigned char *)s;
         size_t n = strlen(s);
-        char *d = malloc((n + 2) / 3 * 4 + 1), *o = d;
+        char *d = malloc(BASE64_LENGTH(n) + 1);
 
-        if (!d)
-                return NULL;
-        for (size_t i = 0; i < n; i += 3) {
-                size_t left = n - i;
-                uint32_t v = (uint32_t)p[i] << 16 | (left > 1 ? (uint32_t)p[i + 1] << 8 : 0) | (left > 2 ? p[i + 2] : 0);
-                *o++ = digits[v >> 18];
-                *o++ = digits[v >> 12 & 63];
-                *o++ = left > 1 ? digits[v >> 6 & 63] : '=';
-                *o++ = left > 2 ? digits[v & 63] : '=';
-        }
-        *o = 0;
+        if (d)
+                d[base64_encode(s, n, d)] = 0;
         return d;
 }
 

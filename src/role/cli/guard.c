@@ -217,7 +217,7 @@ static int complete_gate(const struct relay *r, pid_t init, const int *given, in
 static void start_network(struct relay *r, const struct run_msg *m, const int *given, size_t n) {
         const enum net_role role = (enum net_role)m->status;
         const struct plan *p = r->g->plan;
-        int made[NET_START_FDS_MIN], pidfd, k = 0;
+        int made[NET_START_FDS_MIN], all[FD_PASS_MAX + 1], secret = -1, pidfd, k = 0;
         bool bare = !p->network.on && role == NET_ROLE_GATE && n == 2;
         struct error e = {};
         pid_t pid;
@@ -226,8 +226,15 @@ static void start_network(struct relay *r, const struct run_msg *m, const int *g
                 return;
         if (bare)
                 k = complete_gate(r, m->init, given, made, &e);
+        else if (role == NET_ROLE_BROKER) {
+                memcpy(all, given, n * sizeof(*all));
+                all[n++] = secret = k = credentials_pipe(p, r->g->credentials, m->identity);
+                k = k < 0 ? error_errno(&e, k, "the broker cannot be given its secret") : 0;
+                given = all;
+        }
         if (k == 0)
                 k = net_start(p, role, bare ? made : given, bare ? NET_START_FDS_MIN : n, &pid, &pidfd, &e);
+        fd_close(secret);
         for (size_t i = 0; bare && i < NET_START_FDS_MIN; i++)
                 fd_close(made[i]);
         if (k == 0) {
@@ -346,6 +353,9 @@ static void on_supervisor(struct relay *r, int flags) {
                 break;
         case RUN_NET_REPORT:
                 net_log_report(&r->g->log, &m.report);
+                break;
+        case RUN_NET_SECRET:
+                credentials_end(r->g->credentials, m.identity, (uint32_t)m.status);
                 break;
         case RUN_NET_FAILED:
                 net_log_failed(&r->g->log, m.status, m.report.text);

@@ -4,6 +4,7 @@
 
 #include <sys/ioctl.h>
 
+#include "role/cli/credentials.h"
 #include "role/cli/net-log.h"
 #include "svc/entry.h"
 
@@ -15,6 +16,7 @@ struct guard {
         int out[2];        /* read ends of pipes from its stdout and stderr; -1: not relayed, or (stderr) by the first */
         uint64_t output_limit; /* bytes; 0: none */
         const struct plan *plan;
+        struct credentials *credentials; /* its secrets */
         struct net_log log;
         int table, budgets; /* of the policy that is in force, for the log; -1: none. The guard's to close */
 };

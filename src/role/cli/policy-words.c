@@ -8,6 +8,7 @@ void policy_words_clear(struct policy_words *w) {
         strlist_clear(&w->allow);
         strlist_clear(&w->deny);
         strlist_clear(&w->given);
+        strlist_clear(&w->secret);
 }
 
 bool policy_words_take(struct policy_words *w, int id, const char *arg, int *ret_r, struct error *e) {
@@ -19,6 +20,7 @@ bool policy_words_take(struct policy_words *w, int id, const char *arg, int *ret
         case OPT_ALLOW: r = strlist_add(&w->allow, arg); break;
         case OPT_DENY: r = strlist_add(&w->deny, arg); break;
         case OPT_GIVEN: r = strlist_add(&w->given, arg); break;
+        case OPT_SECRET: r = strlist_add(&w->secret, arg); break;
         default: return false;
         }
         *ret_r = r < 0 ? error_set(e, ENOMEM, "out of memory") : 0;
@@ -45,6 +47,9 @@ int policy_words_read(const struct policy_words *w, struct policy **ret, struct 
                         return r;
         for (size_t i = 0; i < w->given.n; i++)
                 if ((r = policy_add_given(p, w->given.items[i], e)) < 0)
+                        return r;
+        for (size_t i = 0; i < w->secret.n; i++)
+                if ((r = policy_add_secret(p, w->secret.items[i], e)) < 0)
                         return r;
         *ret = TAKE_PTR(p);
         return 0;

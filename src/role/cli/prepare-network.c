@@ -109,20 +109,6 @@ enum risk_reach prepare_reach(const struct network *n) {
         return most;
 }
 
-/* A rule that would not be kept stops the run before it starts. */
-static int check_kept(const struct network *n, struct error *e) {
-        for (size_t i = 0; i < n->n_rules; i++) {
-                const struct network_rule *r = &n->rules[i];
-                const char *key = r->secret ? "secret" : NULL;
-                if (!key)
-                        continue;
-                _cleanup_free_ char *host = network_host_text(r);
-                error_set(e, ENOTSUP, "the rule for %s has %s:, which this version cannot give", host ? host : "?", key);
-                return error_fix(e, "leave %s: out of the rule; belljar why and belljar policy check take it as it is", key);
-        }
-        return 0;
-}
-
 int prepare_network(const struct policy *policy, const struct plan_publish *publish, size_t n_publish, struct plan *plan,
                     struct error *e) {
         const struct network *n = &policy->network;
@@ -130,10 +116,10 @@ int prepare_network(const struct policy *policy, const struct plan_publish *publ
         size_t pool = 0;
         int r = 0;
 
+        p->secrets = n->secrets;
+        p->n_secrets = n->n_secrets;
         if (n->n_rules == 0 && n_publish == 0)
                 return 0;
-        if ((r = check_kept(n, e)) < 0)
-                return r;
         if (n_publish > 0)
                 memcpy(p->published, publish, n_publish * sizeof(*publish));
         p->n_published = n_publish;

@@ -34,6 +34,7 @@ void prepared_clear(struct prepared *p) {
         fd_close(p->workspace_lock);
         image_clear(&p->image);
         net_ca_clear(&p->ca);
+        credentials_clear(&p->credentials);
         free(p->ca_bundle);
         *p = PREPARED_NONE;
 }
@@ -372,6 +373,20 @@ static int plan_nesting(const struct policy *policy, struct plan *p, struct erro
         return r < 0 ? error_errno(e, r, "a note cannot be kept") : 0;
 }
 
+/* A policy names commands that run outside. One that lies in the workspace may have been written by a run before. */
+static int check_sources(const struct run_options *o, const struct plan *p, struct error *e) {
+        _cleanup_free_ char *file = o->policy_file ? realpath(o->policy_file, NULL) : NULL;
+
+        for (size_t i = 0; i < p->network.n_secrets; i++) {
+                const struct secret *s = &p->network.secrets[i];
+                if (s->source != SECRET_COMMAND || s->line == 0 || !file || !p->workspace || !path_beneath(file, p->workspace))
+                        continue;
+                error_set(e, EPERM, "%s lies in the workspace, where a run may have written it, and names a command for the secret %s", file, s->name);
+                return error_fix(e, "keep the policy elsewhere, or name the command yourself: --secret '%s=command:...'", s->name);
+        }
+        return 0;
+}
+
 int prepare(const struct run_options *o, struct prepared *ret, struct error *e) {
         _cleanup_prepared_ struct prepared x = PREPARED_NONE;
         _cleanup_free_ char *mountinfo = NULL;
@@ -426,7 +441,8 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
             (r = prepare_network(o->policy, o->publish, o->n_publish, p, e)) < 0 ||
             (r = host_gather(p, o->policy, mountinfo, &x.host, e)) < 0 ||
             (r = prepare_trust(o, &x, e)) < 0 || (r = view_plan(p, o->policy, &x.host.view, e)) < 0 ||
-            (!p->image && (r = plan_command(o, &x, e)) < 0) || (r = prepare_trust_environment(o, &x, e)) < 0)
+            (!p->image && (r = plan_command(o, &x, e)) < 0) || (r = prepare_trust_environment(o, &x, e)) < 0 ||
+            (r = check_sources(o, p, e)) < 0 || (!o->dry_run && (r = credentials_read(p, NULL, &x.credentials, e)) < 0))
                 return r;
         *ret = x;
         x = PREPARED_NONE;

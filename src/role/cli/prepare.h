@@ -5,6 +5,7 @@
 #include "model/plan.h"
 #include "model/policy.h"
 #include "model/risk.h"
+#include "role/cli/credentials.h"
 #include "svc/host.h"
 #include "svc/image-user.h"
 #include "svc/image.h"
@@ -50,6 +51,7 @@ struct prepared {
         struct ids ids;        /* likewise: behind its users */
         struct image_user user;/* likewise: whom the command runs as */
         struct net_ca ca; /* the sandbox's; where it has a network */
+        struct credentials credentials; /* of plan->network.secrets; none of a dry run */
         char *ca_bundle;  /* where there is one: the file inside that the CA is in with all others */
 };
 #define PREPARED_NONE (struct prepared){.id_lock = -EBADF, .workspace_lock = -EBADF, .ca = NET_CA_NONE}

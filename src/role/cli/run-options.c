@@ -109,6 +109,22 @@ static int resolve_volume(struct volume *v, const char *base, const char *home, 
         return 0;
 }
 
+/* Relative paths of sources begin where the secret was named. */
+static int resolve_sources(struct policy *p, const char *base, const char *home, struct error *e) {
+        for (size_t i = 0; i < p->network.n_secrets; i++) {
+                struct secret *s = &p->network.secrets[i];
+                char *abs = NULL;
+                if (s->source != SECRET_FILE || s->from[0] == '/')
+                        continue;
+                int r = host_resolve(s->from, base, home, &abs, e);
+                if (r < 0)
+                        return r;
+                free(s->from);
+                s->from = abs;
+        }
+        return 0;
+}
+
 static int add_volume(struct policy *p, const char *value, const char *cwd, const char *home, struct error *e) {
         int r = policy_add_volume(p, value, e);
         return r < 0 ? r : resolve_volume(&p->volumes[p->n_volumes - 1], cwd, home, e);
@@ -153,11 +169,12 @@ static int apply_late(struct run_options *o, const char *cwd, const char *home, 
                 case OPT_ALLOW: r = policy_add_allow(p, value, e); break;
                 case OPT_DENY: r = policy_add_deny(p, value, e); break;
                 case OPT_GIVEN: r = policy_add_given(p, value, e); break;
+                case OPT_SECRET: r = policy_add_secret(p, value, e); break;
                 case OPT_ENV: r = policy_add_env(p, value, e); break;
                 case OPT_WITHOUT: r = policy_add_without(p, value, e); break;
                 }
         }
-        return r;
+        return r < 0 ? r : resolve_sources(p, cwd, home, e);
 }
 
 /* Paths of the file are relative to the file's own directory. */
@@ -183,7 +200,7 @@ static int read_policy(struct run_options *o, const char *cwd, const char *home,
         strlist_clear(&written);
         for (size_t i = 0; r >= 0 && i < o->policy->n_volumes; i++)
                 r = resolve_volume(&o->policy->volumes[i], dir[0] ? dir : "/", home, e);
-        if (r < 0)
+        if (r < 0 || (r = resolve_sources(o->policy, dir[0] ? dir : "/", home, e)) < 0)
                 return r;
         if (o->policy->workspace.path) {
                 _cleanup_free_ char *abs = NULL;

@@ -257,7 +257,7 @@ static void say_published(const struct plan_publish *p) {
 static int start_and_guard(const struct run_options *o, struct prepared *x, struct state *s, struct strlist *hidden,
                            struct run_result *res, struct error *e) {
         struct plan *p = x->plan;
-        struct guard g = {.supervisor = -1, .out = {-1, -1}, .plan = p, .table = -1, .budgets = -1, .log = {.events = o->events > 0 ? o->events : -1, .ca = x->ca.cert}};
+        struct guard g = {.supervisor = -1, .out = {-1, -1}, .plan = p, .credentials = &x->credentials, .table = -1, .budgets = -1, .log = {.events = o->events > 0 ? o->events : -1, .ca = x->ca.cert}};
         struct supervise sup = {.plan = p, .state = s, .remove = o->rm, .table = -1, .budgets = -1, .given = -1, .ca = x->ca.fd};
         struct cgroup cg = {.v2 = -EBADF};
         bool have_cgroup = false;
@@ -342,6 +342,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         net_record_ended(&g.log, s->id, res);
         net_record_close(&g.log);
         net_log_end(&g.log);
+        credentials_report(p, &x->credentials, &g.log);
         if (have_cgroup && res->end == END_FAILED) {
                 /* It may not have come to cleaning up. */
                 (void)!cgroup_kill(&cg);

@@ -1,20 +1,18 @@
 /* `belljar update`: another network policy for a sandbox that runs. Compiled here; a file that is wrong changes nothing. */
 #include <stdio.h>
+#include <jansson.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include "base/fd.h"
-#include "proto/control-msg.h"
 #include "role/cli/commands.h"
+#include "role/cli/control-call.h"
 #include "role/cli/options.h"
 #include "role/cli/policy-words.h"
 #include "role/cli/prepare.h"
 #include "svc/net-account.h"
 #include "svc/net-rules.h"
 #include "svc/net-table.h"
-
-#define ANSWER_SECONDS 10
+#include "svc/state-read.h"
 
 struct asked {
         struct policy_words words;
@@ -33,27 +31,32 @@ static int on_option(int id, const char *arg, void *data, struct error *e) {
         return 0;
 }
 
-static int call(const struct state *s, const struct control_request *q, const int *fds, size_t n, struct error *e) {
-        struct sockaddr_un a = {.sun_family = AF_UNIX};
-        const struct timeval patience = {.tv_sec = ANSWER_SECONDS};
-        struct control_answer answer;
-        _cleanup_fd_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-        int r;
+/* Which identity a secret has was settled at the start, by its place in the plan; a run gets no other secret later. */
+static int order_secrets(struct network *n, const struct state *s, struct error *e) {
+        json_t *plan = NULL, *had, *one;
+        size_t i;
+        int r = state_read(s, "plan.json", &plan);
 
-        snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/" CONTROL_SOCKET, s->dir);
-        if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0)
-                return error_errno(e, errno, "a socket cannot be made");
-        if (connect(fd, (const struct sockaddr *)&a, sizeof(a)) < 0) {
-                error_set(e, errno, errno == ENOENT || errno == ECONNREFUSED ? "%s does not run, or was started without a network" : "%s cannot be asked", s->id);
-                return error_fix(e, "a network is given at the start: belljar run --allow HOST, or network: in the policy");
+        if (r < 0)
+                return error_errno(e, r, "the plan of %s cannot be read", s->id);
+        had = json_object_get(plan, "secrets");
+        for (i = 0; i < n->n_secrets; i++)
+                secret_clear(&n->secrets[i]);
+        n->n_secrets = 0;
+        json_array_foreach(had, i, one) {
+                const char *name = json_string_value(json_object_get(one, "name"));
+                if (!name || !secret_add(&n->secrets, &n->n_secrets, name, e)) {
+                        json_decref(plan);
+                        return error_set(e, EBADMSG, "the plan of %s cannot be read", s->id);
+                }
         }
-        if ((r = fd_send(fd, q, sizeof(*q), fds, n, 0)) < 0)
-                return error_errno(e, r, "%s cannot be asked", s->id);
-        ssize_t k = recv(fd, &answer, sizeof(answer), 0);
-        if (k != sizeof(answer))
-                return error_set(e, k < 0 ? errno : EPROTO, "%s does not answer: whether the new policy is in force is not known", s->id);
-        answer.text[sizeof(answer.text) - 1] = 0;
-        return answer.result < 0 ? error_set(e, -answer.result, "%s", answer.text) : 0;
+        json_decref(plan);
+        for (i = 0; i < n->n_rules; i++)
+                if (n->rules[i].secret && secret_find(n->secrets, n->n_secrets, n->rules[i].secret) == SIZE_MAX) {
+                        error_set(e, ENOENT, "a rule names the secret %s, which the run was not started with", n->rules[i].secret);
+                        return error_fix(e, "secrets are given at the start; a new run takes it");
+                }
+        return 0;
 }
 
 static bool reads_tls(const struct network *n) {
@@ -77,7 +80,7 @@ static int update(const struct asked *a, const char *which, struct error *e) {
                 error_set(e, EINVAL, "the policy has no rule for the network");
                 return error_fix(e, "to close it: --deny '**' beside a rule, or belljar kill %s", s.id);
         }
-        if ((r = prepare_network(p, NULL, 0, plan, e)) < 0)
+        if ((r = order_secrets(&p->network, &s, e)) < 0 || (r = prepare_network(p, NULL, 0, plan, e)) < 0)
                 return r;
         _cleanup_fd_ int table = net_table_seal(plan->network.table, plan->network.table_size);
         _cleanup_fd_ int budgets = account_make(p->network.n_budgets + 1);
@@ -85,7 +88,7 @@ static int update(const struct asked *a, const char *which, struct error *e) {
         if (table < 0 || budgets < 0 || rules < 0)
                 return error_errno(e, MIN(table, MIN(budgets, rules)), "the policy cannot be handed over");
         const struct control_request q = {.type = CONTROL_UPDATE, .reads_tls = reads_tls(&p->network)};
-        return call(&s, &q, (const int[]){table, budgets, rules}, 3, e);
+        return control_call(&s, &q, (const int[]){table, budgets, rules}, 3, e);
 }
 
 int command_update(int argc, char **argv) {

@@ -45,12 +45,12 @@ static void decide(struct gate *g, struct client *c, struct verdict *ret) {
         }
 }
 
-struct watch *gate_broker(struct gate *g) {
-        if (g->brokers[IDENTITY].fd >= 0)
-                return &g->brokers[IDENTITY];
-        if (!g->wanted[IDENTITY]) {
-                g->wanted[IDENTITY] = true;
-                net_control_say(&g->control, NET_BROKER_WANTED, IDENTITY);
+struct watch *gate_broker(struct gate *g, uint32_t identity) {
+        if (g->brokers[identity].fd >= 0)
+                return &g->brokers[identity];
+        if (!g->wanted[identity]) {
+                g->wanted[identity] = true;
+                net_control_say(&g->control, NET_BROKER_WANTED, identity);
         }
         return NULL;
 }
@@ -67,7 +67,7 @@ static void wait_for(struct gate *g, struct client *c, uint32_t events) {
 
 /* To the broker, or in wait for it. */
 static void hand_over(struct gate *g, struct client *c) {
-        struct watch *broker = gate_broker(g);
+        struct watch *broker = gate_broker(g, IDENTITY);
         struct broker_job job = {.type = BROKER_CONNECT, .port = c->request.port};
         int r = -EAGAIN;
 

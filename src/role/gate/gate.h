@@ -45,6 +45,7 @@ struct gate {
         struct net_control control;
         struct watch brokers[NET_BROKERS_MAX];
         bool wanted[NET_BROKERS_MAX]; /* asked for, and not there yet */
+        uint32_t revoked;             /* bit i: the identity i is no more */
         struct watch sockets[NETNS_N];
         struct watch published[NET_PUBLISHED_MAX];
         bool deaf; /* a listener waits until the next tick: there is no descriptor for what it has */
@@ -76,8 +77,8 @@ int gate_accept(struct watch *listener);
 void clients_tick(struct gate *g);
 /* The broker of this identity is there, or can take more: those who wait for it go on. */
 void clients_resume(struct gate *g);
-/* The broker's socket; NULL: it was asked for, and clients_resume and webs_resume come when it is there. */
-struct watch *gate_broker(struct gate *g);
+/* The socket of an identity's broker; NULL: it was asked for, and clients_resume and webs_resume come when it is there. */
+struct watch *gate_broker(struct gate *g, uint32_t identity);
 /* A connection whose requests are read. Takes the fd. */
 void web_start(struct gate *g, const struct request *place, int fd, bool tls);
 void webs_resume(struct gate *g);

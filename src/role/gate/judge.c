@@ -65,6 +65,14 @@ bool judge_request(const struct place *p, const struct http_head *head, struct j
                                           denial.why, denial.fix);
                 return false;
         }
+        ret->identity = verdict_identity(&v);
+        if (ret->identity >= NET_BROKERS_MAX || gate.revoked >> ret->identity & 1) {
+                snprintf(rule, sizeof(rule), "the secret %s is not to be used any more", table_secret_name(&gate.table, v.secret) ?: "?");
+                place_refused(p, NET_HTTP, rule, line);
+                ret->status = 403;
+                ret->n_body = denial_json(ret->body, sizeof(ret->body), NULL, rule, "");
+                return false;
+        }
         ssize_t n = canonical_write_target(&ret->request, ret->target, sizeof(ret->target)),
                 a = canonical_write_authority(&ret->request, ret->authority, sizeof(ret->authority));
         if (n < 0 || a < 0) {
@@ -84,12 +92,14 @@ void judged_write(const struct judged *j, struct http1_out *out) {
         out->keep = http_fields_keep;
 }
 
-int exchange_open(const struct place *p) {
+int exchange_open(const struct place *p, uint32_t identity) {
         struct broker_job job = {.type = BROKER_EXCHANGE, .port = p->request.port, .tls = p->tls};
-        struct watch *broker = gate_broker(&gate);
+        struct watch *broker;
         int pair[2], r;
 
-        if (!broker)
+        if (gate.revoked >> identity & 1)
+                return -EACCES;
+        if (!(broker = gate_broker(&gate, identity)))
                 return -EAGAIN;
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
                 return -errno;

@@ -42,6 +42,10 @@ static void take_order(const struct net_order *o, int *fds, size_t n) {
                 if (loop_add(&g->loop, &g->brokers[o->n], fds[0], EPOLLIN, broker_ready) == 0)
                         fds[0] = -1;
                 resume_all();
+        } else if (o->type == NET_REVOKED) {
+                g->revoked |= 1u << o->n;
+                loop_close(&g->loop, &g->brokers[o->n]);
+                resume_all();
         } else if (o->type == NET_FLUSH) {
                 if (g->sockets[NETNS_LOG].fd >= 0)
                         refused_ready(&g->sockets[NETNS_LOG], EPOLLIN);
@@ -134,6 +138,7 @@ int main(int argc, char **argv) {
             names_init(&g->names, config.pool, config.pool_prefix) < 0 || load_ca(g) < 0)
                 return 4;
         memcpy(g->own, config.own, sizeof(g->own));
+        g->revoked = config.revoked;
         close(GATE_FD_TABLE);
         if (net_control_init(&g->control, &g->loop, GATE_FD_CONTROL, take_order) < 0)
                 return 5;

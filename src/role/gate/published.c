@@ -35,7 +35,7 @@ static void end_guest(struct gate *g, struct guest *x, bool reset) {
 /* To the broker, with sockets for the way on. -EAGAIN: when there is one, or it can take more. */
 static int join(struct gate *g, const struct guest *x) {
         const struct broker_job job = {.type = BROKER_JOIN, .port = x->port};
-        struct watch *broker = gate_broker(g);
+        struct watch *broker = gate_broker(g, 0);
         int fds[3] = {x->outside.fd}, n = 1, r;
 
         if (!broker)

@@ -13,6 +13,7 @@ struct web {
         struct http_relay relay;
         struct web *next, **prev;
         struct place place;
+        uint32_t identity; /* whose broker the upstream is */
         bool waits; /* for the broker */
 };
 
@@ -29,7 +30,7 @@ static void answer(struct web *x, unsigned status, const char *reason) {
 
 /* A socket to the broker for this connection's requests; where there is none now, it waits. */
 static int open_exchange(struct web *x) {
-        int fd = exchange_open(&x->place), r;
+        int fd = exchange_open(&x->place, x->identity), r;
 
         x->waits = fd == -EAGAIN;
         if (fd < 0)
@@ -51,6 +52,9 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
                 http_relay_answer(r, judged.status, "application/json", judged.body, judged.n_body);
                 return HTTP_RELAY_ANSWERED;
         }
+        if (judged.identity != x->identity)
+                http_relay_part(r);
+        x->identity = judged.identity;
         if (r->upstream.s.w.fd < 0 && open_exchange(x) < 0)
                 return HTTP_RELAY_CUT;
         judged_write(&judged, out);

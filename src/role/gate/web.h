@@ -23,6 +23,7 @@ struct judged {
         char target[3 * REQUEST_TARGET_MAX], authority[REQUEST_HOST_MAX + 9];
         size_t n_target, n_authority;
         uint64_t body_max;
+        uint32_t identity; /* whose broker carries it */
         /* What is refused, and was reported: the answer. */
         unsigned status;
         char body[DENIAL_JSON_MAX];
@@ -32,8 +33,9 @@ struct judged {
 bool judge_request(const struct place *p, const struct http_head *head, struct judged *ret);
 /* Target, host and the choice of fields. */
 void judged_write(const struct judged *j, struct http1_out *out);
-/* A socket that carries requests for this place to a broker, as HTTP/1.1. -EAGAIN: none now; webs_resume and webs2_resume come. */
-int exchange_open(const struct place *p) _must_check_;
+/* A socket that carries requests for this place to the identity's broker, as HTTP/1.1. -EAGAIN: none now; webs_resume and webs2_resume
+ * come. */
+int exchange_open(const struct place *p, uint32_t identity) _must_check_;
 
 /* A connection within TLS, whose handshake is done, that speaks HTTP/2. Takes fd and tls. */
 struct tls;

@@ -38,6 +38,7 @@ struct flow2 {
         size_t in_at, n_in, out_at, n_out;
         size_t untaken;  /* bytes of content that are in out */
         uint64_t content, body_max;
+        uint32_t identity; /* whose broker carries it */
         struct http1_reader reader;
         struct http1_body body;
         struct http_head response;
@@ -115,7 +116,7 @@ static void want_up(struct flow2 *f) {
 }
 
 static int open_up(struct flow2 *f) {
-        int fd = exchange_open(&f->web->place);
+        int fd = exchange_open(&f->web->place, f->identity);
 
         if (fd == -EAGAIN) {
                 start_waiting(f);
@@ -259,6 +260,7 @@ static void on_request(struct h2_stream *s) {
         }
         f->chunked = out.framing == HTTP_CHUNKED;
         f->body_max = j.body_max;
+        f->identity = j.identity;
         judged_write(&j, &out);
         f->out = (char *)malloc(BUFFER_BYTES);
         int n = f->out ? http1_write_request(&out, f->out, BUFFER_BYTES, NULL) : -ENOMEM;
@@ -494,8 +496,8 @@ void web2_start(struct gate *g, const struct place *p, int fd, struct tls *tls) 
 void webs2_resume(struct gate *g) {
         for (struct flow2 *f = waiting, *next; f; f = next) {
                 next = f->next;
-                if (g->brokers[0].fd < 0)
-                        return;
+                if (g->brokers[f->identity].fd < 0 && !(g->revoked >> f->identity & 1))
+                        continue;
                 if (open_up(f) < 0)
                         h2_reset(f->s);
         }

@@ -45,6 +45,10 @@ static void serve(struct supervisor *x) {
         } else if (n == sizeof(q) && q.type == CONTROL_UPDATE && n_fds == 3 && !x->ended) {
                 network_update(x, fds, q.reads_tls);
                 n_fds = 0;
+        } else if (n == sizeof(q) && q.type == CONTROL_REVOKE && n_fds == 0 && !x->ended) {
+                q.name[sizeof(q.name) - 1] = 0;
+                int r = network_revoke_named(x, q.name);
+                control_answer(x, r, r < 0 ? "the run has no secret of that name" : NULL);
         } else
                 control_answer(x, -EPROTO, "the sandbox was started by another version of belljar");
         for (size_t i = 0; i < n_fds; i++)

@@ -126,6 +126,53 @@ void network_update(struct supervisor *x, int fds[3], bool reads_tls) {
                 fd_close(fds[i]);
 }
 
+/* The broker is killed, and with it go its sockets: nothing that carries the secret is sent from here on. */
+static void end_secret(struct supervisor *x, uint32_t identity, enum secret_end why) {
+        const struct net_order order = {.type = NET_REVOKED, .n = identity};
+        const struct run_msg m = {.type = RUN_NET_SECRET, .status = why, .identity = identity};
+        struct network_side *n = &x->network;
+
+        if (n->revoked >> identity & 1)
+                return;
+        n->revoked |= 1u << identity;
+        peer_close(&n->brokers[identity]);
+        if (n->gate.fd >= 0 && fd_send(n->gate.fd, &order, sizeof(order), NULL, 0, MSG_DONTWAIT) < 0)
+                peer_close(&n->gate); /* the next one is told when it starts */
+        (void)!send(x->s->cli, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
+        settle(x);
+}
+
+int network_revoke_named(struct supervisor *x, const char *name) {
+        const struct plan_network *p = &x->plan->network;
+        bool found = false;
+
+        for (size_t i = 0; i < p->n_secrets; i++)
+                if (!name[0] || streq(name, p->secrets[i].name)) {
+                        found = true;
+                        end_secret(x, (uint32_t)i + 1, SECRET_REVOKED);
+                }
+        return found ? 0 : -ENOENT;
+}
+
+/* ms, when the first secret ends that has not yet; UINT64_MAX: none does. */
+static uint64_t secrets_due(const struct supervisor *x) {
+        const struct plan_network *p = &x->plan->network;
+        uint64_t at = UINT64_MAX;
+
+        for (size_t i = 0; i < p->n_secrets; i++)
+                if (p->secrets[i].ttl && !(x->network.revoked >> (i + 1) & 1))
+                        at = MIN(at, x->started + p->secrets[i].ttl);
+        return at;
+}
+
+static void secrets_tick(struct supervisor *x) {
+        const struct plan_network *p = &x->plan->network;
+
+        for (size_t i = 0; i < p->n_secrets; i++)
+                if (p->secrets[i].ttl && supervisor_now() >= x->started + p->secrets[i].ttl)
+                        end_secret(x, (uint32_t)i + 1, SECRET_EXPIRED);
+}
+
 void network_rules_done(struct supervisor *x, int result, const char *text) {
         struct network_side *n = &x->network;
         int table = TAKE_FD(n->former[0]), budgets = TAKE_FD(n->former[1]);
@@ -173,8 +220,8 @@ void network_take(struct supervisor *x, const int *fds, size_t n) {
                 close(fds[i]);
 }
 
-static int ask_guard(struct supervisor *x, enum net_role role, uint32_t serial, const int *fds, size_t n) {
-        struct run_msg m = {.type = RUN_NET_START, .status = role, .serial = serial};
+static int ask_guard(struct supervisor *x, enum net_role role, uint32_t serial, uint32_t identity, const int *fds, size_t n) {
+        struct run_msg m = {.type = RUN_NET_START, .status = role, .serial = serial, .identity = identity};
         return fd_send(x->s->cli, &m, sizeof(m), fds, n, MSG_DONTWAIT);
 }
 
@@ -198,7 +245,7 @@ static int ask_for_answers(struct supervisor *x, int theirs) {
 static void start_gate(struct supervisor *x) {
         struct network_side *n = &x->network;
         const struct plan_network *plan = &x->plan->network;
-        struct net_order config = {.type = NET_CONFIG, .pool_prefix = plan->pool_prefix};
+        struct net_order config = {.type = NET_CONFIG, .pool_prefix = plan->pool_prefix, .revoked = n->revoked};
         int fds[FD_PASS_MAX] = {n->userns, n->netns}, theirs = -1, r;
 
         if (n->gates++ >= GATES_MAX) {
@@ -221,7 +268,7 @@ static void start_gate(struct supervisor *x) {
                 memcpy(fds + NET_START_FDS_MIN, x->s->published, sizeof(int) * plan->n_published);
                 r = fd_send(n->gate.fd, &config, sizeof(config), NULL, 0, MSG_DONTWAIT);
                 if (r == 0)
-                        r = plan->on ? ask_guard(x, NET_ROLE_GATE, n->serial, fds, NET_START_FDS_MIN + plan->n_published) : ask_for_answers(x, theirs);
+                        r = plan->on ? ask_guard(x, NET_ROLE_GATE, n->serial, 0, fds, NET_START_FDS_MIN + plan->n_published) : ask_for_answers(x, theirs);
                 close(theirs);
         }
         if (r < 0) {
@@ -236,7 +283,7 @@ static void start_broker(struct supervisor *x, uint32_t identity) {
         struct net_order order = {.type = NET_BROKER, .n = identity};
         int control = -1, channel[2] = {-1, -1}, r = -ESHUTDOWN;
 
-        if (identity != 0 || x->ended || n->brokers_started >= BROKERS_STARTED_MAX) /* 0 is the only one as yet: no credential */
+        if (identity > x->plan->network.n_secrets || n->revoked >> identity & 1 || x->ended || n->brokers_started >= BROKERS_STARTED_MAX)
                 return;
         n->brokers_started++;
         peer_close(&n->brokers[identity]);
@@ -246,7 +293,7 @@ static void start_broker(struct supervisor *x, uint32_t identity) {
                 r = -errno;
         if (r == 0) {
                 const int fds[] = {control, n->table, channel[1], x->s->budgets, x->s->given};
-                if ((r = ask_guard(x, NET_ROLE_BROKER, n->serial, fds, ELEMENTSOF(fds))) == 0)
+                if ((r = ask_guard(x, NET_ROLE_BROKER, n->serial, identity, fds, ELEMENTSOF(fds))) == 0)
                         r = fd_send(n->gate.fd, &order, sizeof(order), &channel[0], 1, MSG_DONTWAIT);
         }
         fd_close(channel[0]);
@@ -379,12 +426,14 @@ uint64_t network_due(const struct supervisor *x) {
 
         for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++)
                 at = MIN(at, peer_due(&n->brokers[i]));
+        at = MIN(at, secrets_due(x));
         return n->unsure_until ? MIN(at, n->unsure_until) : at;
 }
 
 void network_tick(struct supervisor *x) {
         struct network_side *n = &x->network;
 
+        secrets_tick(x);
         if (n->unsure_until == 0 || supervisor_now() < n->unsure_until)
                 return;
         if (n->gate.unsure)

@@ -27,6 +27,7 @@ struct network_side {
         bool asked;           /* who asked for the policy waits for the answer */
         uint64_t unsure_until; /* ms: a gate or broker that has not said by then that it is in force is ended; 0: nothing to say */
         uint64_t lost;        /* reports that nobody took */
+        uint32_t revoked;     /* bit i: the identity i is no more */
 };
 
 struct supervisor {
@@ -97,6 +98,9 @@ void network_last_started(struct supervisor *x);
 void network_update(struct supervisor *x, int fds[3], bool reads_tls);
 /* The guard has put its rules in force, or could not. */
 void network_rules_done(struct supervisor *x, int result, const char *text);
+/* Secrets are not to be used any more, by the name of one or "" for all: their brokers are killed, the gate says no. -ENOENT: the
+ * run has none of that name. */
+int network_revoke_named(struct supervisor *x, const char *name) _must_check_;
 /* The last reports, of a run that ended by itself. */
 void network_flush(struct supervisor *x);
 /* Nothing goes out or comes in any more. */

@@ -1,0 +1,10 @@
+/* Base64 (RFC 4648 section 4), with padding. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BASE64_LENGTH(n) (((n) + 2) / 3 * 4)
+/* Writes BASE64_LENGTH(n) characters and no NUL; returns how many. */
+size_t base64_encode(const void *data, size_t n, char *ret);

@@ -1,0 +1,78 @@
+/* Reads `secrets:` of a policy (secret.h). */
+#include <string.h>
+
+#include "model/policy-read.h"
+
+static int set_text(struct secret *s, const char *leaf, const char *text, struct error *e) {
+        if (streq(leaf, "from"))
+                return secret_parse_source(text, s, e);
+        if (streq(leaf, "header"))
+                return secret_set_header(s, text, e);
+        if (streq(leaf, "basic"))
+                return secret_set_basic(s, text, e);
+        if (streq(leaf, "query"))
+                return secret_set_query(s, text, e);
+        if (!secret_variable_good(text))
+                return error_set(e, EINVAL, "env: what it says is no name of a variable");
+        return policy_keep(&s->variable, text, e);
+}
+
+static int read_key(struct policy_reader *c, struct secret *s, const struct policy_key *k, const struct yaml_node *v) {
+        const bool places = s->place != SECRET_ANY_FIELD;
+        const char *leaf = policy_key_leaf(k);
+        int r = policy_read_scalar(c, k, v);
+
+        if (r < 0)
+                return r;
+        if (places && (streq(leaf, "header") || streq(leaf, "basic") || streq(leaf, "query"))) {
+                error_set(c->e, EINVAL, "a secret goes to one place: header, basic or query");
+                error_fix(c->e, "write a second secret with the same from: for another");
+                return policy_read_place(c, v);
+        }
+        if (k->type == KEY_SECRET_TEXT)
+                r = set_text(s, leaf, v->text, c->e);
+        else
+                r = policy_parse_amount(k, v->text, streq(leaf, "ttl") ? &s->ttl : &s->uses, c->e);
+        return r < 0 ? policy_read_place(c, v) : 0;
+}
+
+static int read_secret(struct policy_reader *c, const struct policy_key *section, const struct yaml_node *name) {
+        struct network *n = &c->p->network;
+        char brief[POLICY_BRIEF];
+        int r;
+
+        if (!secret_name_good(name->text)) {
+                error_set(c->e, EINVAL, "%s: \"%s\" is not the name of a secret", section->name, policy_brief(brief, name->text));
+                error_fix(c->e, "names have letters, digits, dashes and underscores, at most %u", SECRET_NAME_MAX);
+                return policy_read_place(c, name);
+        }
+        if (name->value->kind != YAML_KIND_MAPPING)
+                return policy_read_not_a_mapping(c, "a secret", name->value);
+        struct secret *s = secret_add(&n->secrets, &n->n_secrets, name->text, c->e);
+        if (!s)
+                return policy_read_place(c, name);
+        s->line = name->line;
+        s->column = name->column;
+        for (const struct yaml_node *key = name->value->first; key; key = key->next) {
+                const struct policy_key *k = policy_key_find(section, key->text);
+                r = k ? read_key(c, s, k, key->value) : policy_read_unknown(c, section, key);
+                if (r < 0)
+                        return r;
+        }
+        if (s->from)
+                return 0;
+        error_set(c->e, EINVAL, "a secret without the key from");
+        error_fix(c->e, "write where it comes from, like from: env:NAME");
+        return policy_read_place(c, name);
+}
+
+int policy_read_secrets(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *map) {
+        if (map->kind != YAML_KIND_MAPPING)
+                return policy_read_not_a_mapping(c, k->name, map);
+        for (const struct yaml_node *name = map->first; name; name = name->next) {
+                int r = read_secret(c, k, name);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}

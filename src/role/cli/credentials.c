@@ -1,0 +1,164 @@
+/* See credentials.h. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/str.h"
+#include "model/placeholder.h"
+#include "role/cli/credentials.h"
+#include "svc/entry.h"
+#include "svc/net-account.h"
+#include "svc/net-secret.h"
+#include "svc/secret-source.h"
+
+void credentials_clear(struct credentials *c) {
+        for (size_t i = 0; i < c->n; i++) {
+                vault_free(&c->values[i]);
+                free(c->placeholders[i]);
+        }
+        *c = (struct credentials){};
+}
+
+static int make_placeholder(const struct secret *s, const struct vault_text *value, char **ret, struct error *e) {
+        uint8_t random[4 * SECRET_VALUE_MAX];
+        _cleanup_free_ char *text = (char *)malloc(value->n + 1);
+        struct error inner = {};
+
+        if (!text)
+                return error_set(e, ENOMEM, "out of memory");
+        for (size_t have = 0; have < sizeof(random);) { /* getrandom(2): up to 256 bytes come whole */
+                if (getrandom(random + have, MIN(sizeof(random) - have, 256u), 0) < 0)
+                        return error_errno(e, errno, "there are no random numbers");
+                have += MIN(sizeof(random) - have, 256u);
+        }
+        int r = placeholder_make(value->p, value->n, random, sizeof(random), text, &inner);
+        if (r < 0) {
+                error_set(e, -r, "the secret %s: %s", s->name, inner.msg);
+                return inner.fix[0] ? error_fix(e, "%s", inner.fix) : r;
+        }
+        *ret = TAKE_PTR(text);
+        return 0;
+}
+
+/* NAME=VALUE, in place of what there is of that name. */
+static int set_variable(struct plan *p, const char *name, const char *value, struct error *e) {
+        size_t n = strlen(name);
+        char *text = str_printf("%s=%s", name, value);
+
+        if (!text)
+                return error_set(e, ENOMEM, "out of memory");
+        for (size_t i = 0; i < p->env.n; i++)
+                if (strncmp(p->env.items[i], name, n) == 0 && p->env.items[i][n] == '=') {
+                        explicit_bzero(p->env.items[i], strlen(p->env.items[i])); /* it may be the value, taken over */
+                        free(p->env.items[i]);
+                        p->env.items[i] = text;
+                        return 0;
+                }
+        int r = strlist_add(&p->env, text);
+        free(text);
+        return r < 0 ? error_errno(e, r, "the environment cannot be kept") : 0;
+}
+
+/* The user's own words would carry it inside. */
+static int check_words(const struct plan *p, const struct secret *s, const struct vault_text *value, struct error *e) {
+        for (size_t i = 0; i < p->env.n; i++)
+                if (strstr(p->env.items[i], value->p)) {
+                        error_set(e, EPERM, "the variable %.*s has the value of the secret %s, which would stand in the sandbox",
+                                  (int)MIN(strcspn(p->env.items[i], "="), 64u), p->env.items[i], s->name);
+                        return error_fix(e, "leave the variable out (-e, env:), or say env: in the secret, so that it has the placeholder");
+                }
+        for (size_t i = 0; i < p->argv.n; i++)
+                if (strstr(p->argv.items[i], value->p)) {
+                        error_set(e, EPERM, "the command has the value of the secret %s in its words, which would stand in the sandbox", s->name);
+                        return error_fix(e, "let the command read the secret's variable");
+                }
+        return 0;
+}
+
+static bool ambiguous(const struct credentials *c, size_t i) {
+        for (size_t k = 0; k < i; k++)
+                if (strstr(c->placeholders[i], c->placeholders[k]) || strstr(c->placeholders[k], c->placeholders[i]))
+                        return true;
+        return false;
+}
+
+int credentials_read(struct plan *p, const char *base_dir, struct credentials *ret, struct error *e) {
+        _cleanup_credentials_ struct credentials c = {.n = p->network.n_secrets};
+        const struct secret *s = p->network.secrets;
+        int r;
+
+        if (c.n == 0)
+                return 0;
+        if ((r = secret_sources_read(s, c.n, base_dir, c.values, e)) < 0)
+                return r;
+        for (size_t i = 0; i < c.n; i++) {
+                if (c.values[i].unlocked && (r = strlist_addf(&p->notes, "the secret %s may be swapped: RLIMIT_MEMLOCK is used up", s[i].name)) < 0)
+                        return error_errno(e, r, "a note cannot be kept");
+                if ((r = make_placeholder(&s[i], &c.values[i], &c.placeholders[i], e)) < 0)
+                        return r;
+                if (ambiguous(&c, i))
+                        return error_set(e, EAGAIN, "the placeholder of the secret %s is a part of another's: values so short cannot be told apart", s[i].name);
+        }
+        for (size_t i = 0; i < c.n; i++)
+                if (secret_variable(&s[i]) && (r = set_variable(p, secret_variable(&s[i]), c.placeholders[i], e)) < 0)
+                        return r;
+        for (size_t i = 0; i < c.n; i++)
+                if ((r = check_words(p, &s[i], &c.values[i], e)) < 0)
+                        return r;
+        *ret = c;
+        c = (struct credentials){};
+        return 0;
+}
+
+int credentials_pipe(const struct plan *p, const struct credentials *c, uint32_t identity) {
+        if (identity > c->n || (identity > 0 && !c->values[identity - 1].p))
+                return -EKEYREVOKED;
+        return net_secret_pipe(p->network.secrets, c->n, c->values, c->placeholders, identity);
+}
+
+void credentials_end(struct credentials *c, uint32_t identity, uint32_t why) {
+        if (identity == 0 || identity > c->n || c->ended[identity - 1])
+                return;
+        vault_free(&c->values[identity - 1]);
+        c->values[identity - 1] = (struct vault_text){};
+        c->ended[identity - 1] = why;
+}
+
+/* Where the rules let it go: hosts, each once. */
+static void put_hosts(struct strbuf *b, const struct net_log *l, const char *secret) {
+        size_t n = 0;
+
+        for (uint32_t i = 0; l->table.header && i < table_rules(&l->table); i++) {
+                struct table_rule_info info;
+                bool said = false;
+                if (!table_rule(&l->table, i, &info) || info.secret == TABLE_NONE || !streq(table_secret_name(&l->table, info.secret) ?: "", secret))
+                        continue;
+                for (uint32_t k = 0; k < i && !said; k++) {
+                        struct table_rule_info before;
+                        said = table_rule(&l->table, k, &before) && before.secret == info.secret && streq(before.host, info.host);
+                }
+                if (!said && n++ < 8)
+                        strbuf_printf(b, "%s%s", n > 1 ? ", " : "", info.host);
+        }
+        if (n > 8)
+                strbuf_printf(b, " and %zu more", n - 8);
+        if (n == 0)
+                strbuf_puts(b, "nowhere");
+}
+
+void credentials_report(const struct plan *p, const struct credentials *c, const struct net_log *l) {
+        static const char *const ends[] = {[SECRET_LIVES] = "with the run", [SECRET_EXPIRED] = "its time was over", [SECRET_REVOKED] = "revoked"};
+
+        for (size_t i = 0; i < c->n && !l->silent; i++) {
+                const struct account_secret none = {}, *a = l->account ? &l->account->secrets[i] : &none;
+                _cleanup_strbuf_ struct strbuf b = {};
+                char up[40], down[40];
+                put_hosts(&b, l, p->network.secrets[i].name);
+                _cleanup_free_ char *hosts = b.data ? str_visible_dup(b.data) : NULL;
+                fprintf(stderr, "belljar: secret %s: could go to %s; used %llu times, %s up, %s down", p->network.secrets[i].name, hosts ? hosts : "?",
+                        (unsigned long long)a->uses, format_size(up, sizeof(up), a->up), format_size(down, sizeof(down), a->down));
+                if (a->refused)
+                        fprintf(stderr, "; its placeholder was refused %llu times elsewhere", (unsigned long long)a->refused);
+                fprintf(stderr, "; cut here: %s\n", c->ended[i] < ELEMENTSOF(ends) ? ends[c->ended[i]] : "?");
+        }
+}
