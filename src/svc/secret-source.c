@@ -32,29 +32,26 @@ static const char *label(const struct secret *s, char dst[LABEL_MAX]) {
 }
 
 /* What another function said of it, with the label before. */
-static int say(const struct secret *s, struct error *e) {
+static int say(const char *what, struct error *e) {
         if (!e)
                 return -EINVAL;
-        char l[LABEL_MAX];
         _cleanup_free_ char *msg = strdup(e->msg);
-        snprintf(e->msg, sizeof(e->msg), "%s: %s", label(s, l), msg ? msg : "out of memory");
+        snprintf(e->msg, sizeof(e->msg), "%s: %s", what, msg ? msg : "out of memory");
         return -e->errnum;
 }
 
-static int check_value(const struct secret *s, const struct vault_text *v, struct error *e) {
-        char l[LABEL_MAX];
-
+int secret_value_check(const char *what, const struct vault_text *v, struct error *e) {
         if (v->n < SECRET_VALUE_MIN || v->n > SECRET_VALUE_MAX) {
-                error_set(e, EINVAL, v->n == 0 ? "%s is empty" : v->n < SECRET_VALUE_MIN ? "%s is too short" : "%s is too long", label(s, l));
+                error_set(e, EINVAL, v->n == 0 ? "%s is empty" : v->n < SECRET_VALUE_MIN ? "%s is too short" : "%s is too long", what);
                 return error_fix(e, "a secret has %u to %u characters; what is shorter would be found everywhere", SECRET_VALUE_MIN, SECRET_VALUE_MAX);
         }
         for (size_t i = 0; i < v->n; i++)
                 if (v->p[i] < 0x20 || v->p[i] > 0x7e) {
-                        error_set(e, EINVAL, "%s has characters that are no printable ASCII, or more than one line", label(s, l));
+                        error_set(e, EINVAL, "%s has characters that are no printable ASCII, or more than one line", what);
                         return error_fix(e, "give the secret alone, as one line");
                 }
         if (v->p[0] == ' ' || v->p[v->n - 1] == ' ') {
-                error_set(e, EINVAL, "%s begins or ends with a blank, which no header field keeps", label(s, l));
+                error_set(e, EINVAL, "%s begins or ends with a blank, which no header field keeps", what);
                 return error_fix(e, "give the secret alone, without blanks around it");
         }
         return 0;
@@ -84,31 +81,38 @@ static void drop_newline(struct vault_text *v) {
                 v->p[--v->n] = 0;
 }
 
+int secret_file_read(const char *what, const char *path, size_t max, struct vault_text *ret, struct error *e) {
+        /* Links are followed: a secret is often mounted as one. A FIFO or a device must not hold this up. */
+        _cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        struct stat st;
+
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return error_errno(e, errno, "%s cannot be read", what);
+        if (!S_ISREG(st.st_mode))
+                return error_set(e, EINVAL, "%s is no regular file", what);
+        /* What root lays down for everyone (/run/secrets of a container) is root's decision. */
+        if (st.st_mode & (S_IRGRP | S_IROTH) && st.st_uid != 0) {
+                error_set(e, EACCES, "%s can be read by others than its owner", what);
+                return error_fix(e, "chmod 600 %s", path);
+        }
+        int r = vault_read(fd, -1, max + 1, -1, ret, e);
+        if (r < 0)
+                return say(what, e);
+        drop_newline(ret);
+        if (ret->n <= max)
+                return 0;
+        vault_free(ret);
+        return error_set(e, EFBIG, "%s is too long", what);
+}
+
 static int read_file(const struct secret *s, const char *base_dir, struct vault_text *ret, struct error *e) {
         _cleanup_free_ char *home = host_home(), *path = NULL, *here = base_dir ? NULL : realpath(".", NULL);
         char l[LABEL_MAX];
-        struct stat st;
 
         if (!home)
                 return error_set(e, ENOMEM, "out of memory");
         int r = host_resolve(s->from, base_dir ?: here ?: "/", home, &path, e);
-        if (r < 0)
-                return say(s, e);
-        /* Links are followed: a secret is often mounted as one. A FIFO or a device must not hold this up. */
-        _cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-        if (fd < 0 || fstat(fd, &st) < 0)
-                return error_errno(e, errno, "%s cannot be read", label(s, l));
-        if (!S_ISREG(st.st_mode))
-                return error_set(e, EINVAL, "%s is no regular file", label(s, l));
-        /* What root lays down for everyone (/run/secrets of a container) is root's decision. */
-        if (st.st_mode & (S_IRGRP | S_IROTH) && st.st_uid != 0) {
-                error_set(e, EACCES, "%s can be read by others than its owner", label(s, l));
-                return error_fix(e, "chmod 600 %s", path);
-        }
-        if ((r = vault_read(fd, -1, SECRET_VALUE_MAX + 1, -1, ret, e)) < 0)
-                return say(s, e);
-        drop_newline(ret);
-        return 0;
+        return r < 0 ? say(label(s, l), e) : secret_file_read(label(s, l), path, SECRET_VALUE_MAX, ret, e);
 }
 
 /* Of a child: becomes the program, with its output in the pipe. */
@@ -197,7 +201,7 @@ static int read_program(const struct secret *s, char **argv, int timeout_ms, str
         if (r == -ETIMEDOUT)
                 return error_set(e, ETIMEDOUT, "%s: nothing came within %d seconds", label(s, l), timeout_ms / 1000);
         if (r < 0)
-                return say(s, e);
+                return say(label(s, l), e);
         if (status != 0)
                 return report_end(s, argv[0], status, e);
         drop_newline(&v);
@@ -225,10 +229,11 @@ static int read_command(const struct secret *s, struct vault_text *ret, struct e
 
 static int read_store(const struct secret *s, struct vault_text *ret, struct error *e) {
         _cleanup_free_ char *tool = NULL;
+        char l[LABEL_MAX];
         int r = host_own_program("belljar-tool", &tool, e);
 
         if (r < 0)
-                return say(s, e);
+                return say(label(s, l), e);
         char word[] = "secret", open_word[] = "open", dashes[] = "--";
         return read_program(s, (char *[]){tool, word, open_word, dashes, s->from, NULL}, SECRET_STORE_TIME, ret, e);
 }
@@ -260,6 +265,7 @@ static int read_keyring(const struct secret *s, struct vault_text *ret, struct e
 
 static int read_one(const struct secret *s, const char *base_dir, struct vault_text *ret, struct error *e) {
         _cleanup_vault_ struct vault_text v = {};
+        char l[LABEL_MAX];
         int r = -EINVAL;
 
         switch (s->source) {
@@ -269,7 +275,7 @@ static int read_one(const struct secret *s, const char *base_dir, struct vault_t
         case SECRET_KEYRING: r = read_keyring(s, &v, e); break;
         case SECRET_STORE: r = read_store(s, &v, e); break;
         }
-        if (r < 0 || (r = check_value(s, &v, e)) < 0)
+        if (r < 0 || (r = secret_value_check(label(s, l), &v, e)) < 0)
                 return r;
         *ret = v;
         v = (struct vault_text){};

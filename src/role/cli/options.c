@@ -49,7 +49,7 @@ const struct option_spec option_table[] = {
         {OPT_ALL, "all", 'a', NULL, IN(PS), "also those that have ended"},
         {OPT_FORCE, "force", 0, NULL, IN(RM), "end it first when it is running"},
         {OPT_LAST, "last", 0, NULL, IN(DIFF) | IN(DISCARD) | IN(INSPECT) | IN(RM) | IN(KILL) | IN(UPDATE), "the sandbox that was started last"},
-        {OPT_JSON, "json", 0, NULL, IN(RUN) | IN(DIFF) | IN(INSPECT) | IN(PS) | IN(DOCTOR) | IN(WORKSPACE) | IN(POLICY) | IN(WHY) | IN(ASSESS) | IN(IMAGE), "print facts as JSON (run: with --dry-run)"},
+        {OPT_JSON, "json", 0, NULL, IN(RUN) | IN(DIFF) | IN(INSPECT) | IN(PS) | IN(DOCTOR) | IN(WORKSPACE) | IN(POLICY) | IN(WHY) | IN(ASSESS) | IN(IMAGE) | IN(SECRET), "print facts as JSON (run: with --dry-run)"},
         {OPT_FORMAT, "format", 0, "FORMAT", IN(IMAGE), "import: dir, tar, oci, oci-archive, docker-archive (default: what it looks like)"},
         {OPT_ARCH, "arch", 0, "ARCH", IN(IMAGE), "import, pull: of an image for several, that one: amd64, arm64, arm/v7 (default: this machine's)"},
         {OPT_TLS_VERIFY, "tls-verify", 0, "BOOL", IN(IMAGE), "pull: false takes any certificate, and HTTP (default: as registries.conf has it, else true)"},
@@ -64,6 +64,8 @@ const struct option_spec option_table[] = {
         {OPT_PROBE, "probe", 0, NULL, IN(WHY), "prove the answer by a real attempt in a sandbox with that policy: what is allowed reaches the upstream"},
         {OPT_EVENTS, "events", 0, "FILE", IN(RUN), "append what happened to FILE, a JSON object a line: each distinct refusal of the network, and the end"},
         {OPT_TO, "to", 0, "FILE", IN(POLICY), "compile: write what the rules become to FILE"},
+        {OPT_FROM, "from", 0, "SOURCE", IN(SECRET), "set: take the value from env:NAME, file:PATH, command:WORDS or keyring:DESCRIPTION"},
+        {OPT_PASSPHRASE_FILE, "passphrase-file", 0, "FILE", IN(SECRET), "set: the store's passphrase is FILE's text (default: what BELLJAR_PASSPHRASE_FILE names, else it is asked for)"},
         {OPT_HELP, "help", 'h', NULL, ~0u, "say what a command takes"},
         {OPT_VERSION, "version", 0, NULL, IN(HELP), "print the version"},
 };
@@ -129,6 +131,14 @@ const struct command_spec command_table[COMMAND_N] = {
                 "The rules of FILE, --allow and --deny take the place of those that the run has, at once and for connections that "
                 "are open as well: those that the new rules refuse are reset. A policy with a mistake changes nothing. Of FILE only "
                 "the network counts. A run that was started without a network cannot be given one."},
+        [COMMAND_SECRET] = {COMMAND_SECRET, "secret", NULL, "set [--from SOURCE] NAME | ls | rm NAME... | revoke SANDBOX [NAME]",
+                "keep secrets for runs, sealed; take them from a run",
+                "set keeps a secret in Belljar's own store, where a policy's store:NAME finds it. The value is typed without being shown, "
+                "or read from standard input, or from --from; never from an argument. ls lists names, kinds and when each was set, never a value. "
+                "rm removes. revoke takes one secret, or all of them, from a run: at once, also on connections that are open.\n\n"
+                "The store is $XDG_DATA_HOME/belljar/secrets (~/.local/share). Each secret in it is sealed with a key: that of systemd's credential "
+                "belljar.key, where there is one, else \"belljar:store\" of the kernel's user keyring, else one made of a passphrase, which the first "
+                "set asks for. The keyring keeps that key for an hour (docs/credentials.md)."},
         [COMMAND_HELP] = {COMMAND_HELP, "help", NULL, "[COMMAND]", "say what a command takes", ""},
 };
 
