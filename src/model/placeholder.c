@@ -383,7 +383,7 @@ static bool is_secret_user(const char *s, size_t n) {
 }
 
 static bool basic_is_secret(struct request_text t) {
-        char decoded[SECRET_VALUE_MAX];
+        char decoded[SECRET_VALUE_MAX] = {};
 
         if (t.n == 0)
                 return false;

@@ -191,12 +191,13 @@ static size_t encode(char c, unsigned times, char ret[5]) {
 
 /* Where text goes: a hash, or a buffer, whose fill is counted beyond its end. */
 struct sink {
+        bool hashed;
         struct sha256_state *hash;
         char *buf;
         size_t size, at;
 };
 static void put(struct sink *s, const char *p, size_t n) {
-        if (s->hash)
+        if (s->hashed)
                 sha256_add(s->hash, p, n);
         else if (s->at < s->size)
                 memcpy(s->buf + s->at, p, MIN(n, s->size - s->at));
@@ -222,7 +223,7 @@ static void put_path(struct sink *s, const struct request *r, unsigned times) {
 }
 
 ssize_t sigv4_write_target(const struct request *r, char *buf, size_t size) {
-        struct sink s = {NULL, buf, size, 0};
+        struct sink s = {.buf = buf, .size = size};
 
         if (r->n_segments == 0)
                 puts_to(&s, "*");
@@ -410,7 +411,7 @@ static void put_scope(struct sink *s, const struct sigv4_request *q) {
 }
 
 static void hash_request(const struct sigv4_request *q, const struct fields *f, struct sha256_state *work, uint8_t ret[SHA256_SIZE]) {
-        struct sink s = {.hash = work};
+        struct sink s = {.hashed = true, .hash = work};
 
         sha256_begin(work);
         put_text(&s, q->request->method);
@@ -449,7 +450,7 @@ static void derive_key(const struct sigv4_request *q, struct request_text secret
 /* Leaves the signature in work->key. */
 static void sign(const struct sigv4_request *q, const struct fields *f, struct request_text secret, struct sigv4_work *work) {
         char string[sizeof(ALGORITHM) + SIGV4_TIME + 8 + 2 * SIGV4_NAME_MAX + sizeof(TERMINATOR) + 8 + 2 * SHA256_SIZE];
-        struct sink s = {NULL, string, sizeof(string), 0};
+        struct sink s = {.buf = string, .size = sizeof(string)};
         uint8_t hash[SHA256_SIZE];
 
         hash_request(q, f, &work->hash, hash);
@@ -487,7 +488,7 @@ static int check(const struct sigv4_request *q, const struct sigv4_credentials *
 
 static ssize_t write_authorization(const struct sigv4_request *q, const struct sigv4_credentials *c, const struct fields *f,
                                    const uint8_t signature[SHA256_SIZE], char *buf, size_t size) {
-        struct sink s = {NULL, buf, size, 0};
+        struct sink s = {.buf = buf, .size = size};
 
         puts_to(&s, ALGORITHM " Credential=");
         put_text(&s, c->access);
