@@ -119,7 +119,7 @@ TEST(unknown_keys) {
 }
 
 TEST(later_keys_are_refused) {
-        static const char *const t[] = {"secrets", "tripwires", "checks"};
+        static const char *const t[] = {"tripwires", "checks"};
         for (size_t i = 0; i < ELEMENTSOF(t); i++) {
                 char text[64], msg[64];
                 snprintf(text, sizeof(text), "version: 1\n%s: []\n", t[i]);
@@ -587,7 +587,8 @@ TEST(printed) {
                 "files: {workspace: {name: my-project}, read: [~/x], hide: [\"a\\nb\"]}\nvolumes: [~/data:/data, b:/b:rw]\n"
                 "env: {TOKEN: hunter2, TERM: }\nlimits: {memory: 2GiB, cpu: 0.5, time: 90}\nwithout: [seccomp]\n"
                 "network: [{host: api.example, methods: [GET], query: {a: , b: x*}, budget: {up: 1MiB}}, {use: git-fetch, repo: a/b}]\n"
-                "quiet: [x.example]\nbudget: {requests: 9}\n");
+                "quiet: [x.example]\nbudget: {requests: 9}\n"
+                "secrets: {gh: {from: env:GH, header: 'Authorization: token {}', ttl: 1h, uses: 5}, b: {from: 'file:/k', basic: me, env: B}, q: {from: store:q, query: key}}\n");
         _cleanup_free_ char *text = policy_text(p);
         check_streq(text,
                     "tier       auto, at least container\ntrust      own\nimage      debian:12\nuser       1000:50\n"
@@ -598,7 +599,10 @@ TEST(printed) {
                     "allow      api.example:443 https, GET, query a b=x*, up 1 MiB\n"
                     "allow      github.com:443 https, GET, /a/b/info/refs /a/b.git/info/refs, query service=git-upload-pack (git-fetch)\n"
                     "allow      github.com:443 https, POST, /a/b/git-upload-pack /a/b.git/git-upload-pack, body 2 MiB (git-fetch)\n"
-                    "quiet      x.example\nbudget     requests 9\n");
+                    "quiet      x.example\nbudget     requests 9\n"
+                    "secret     gh from env:GH, in the field authorization, inside as GH, for 1h, 5 uses\n"
+                    "secret     b from file:/k, in authorization, as me, inside as B\n"
+                    "secret     q from store:q, in the query, as key\n");
         struct json j = {};
         policy_json(&j, NULL, p);
         _cleanup_free_ char *made = strbuf_take(&j.text);
@@ -661,7 +665,7 @@ TEST(every_key_has_what_its_type_needs) {
                                 if (strlen(policy_keys[j].name) == (size_t)(dot - k->name) &&
                                     strncmp(policy_keys[j].name, k->name, (size_t)(dot - k->name)) == 0)
                                         parent = &policy_keys[j];
-                check(!dot || (parent && (parent->type == KEY_SECTION || parent->type == KEY_VOLUMES || parent->type == KEY_NETWORK)));
+                check(!dot || (parent && (parent->type == KEY_SECTION || parent->type == KEY_VOLUMES || parent->type == KEY_NETWORK || parent->type == KEY_SECRETS)));
                 check(policy_key_find(parent, policy_key_leaf(k)) == k);
                 check(policy_key_nearest(parent, policy_key_leaf(k)) == (k->type == KEY_LATER ? NULL : k) || k->type == KEY_LATER);
         }
@@ -688,6 +692,8 @@ TEST(schema_has_every_key) {
                 for (char *save = NULL, *part = strtok_r(path, ".", &save); part; part = strtok_r(NULL, ".", &save)) {
                         if (json_object_get(at, "items")) /* of a list of mappings or texts */
                                 at = json_array_get(json_object_get(json_object_get(at, "items"), "anyOf"), 0);
+                        if (json_is_object(json_object_get(at, "additionalProperties"))) /* of a mapping of names */
+                                at = json_object_get(at, "additionalProperties");
                         at = json_object_get(json_object_get(at, "properties"), part);
                 }
                 check(json_is_object(at) && json_object_get(at, "description"));
