@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "model/policy.h"
-#include "test.h"
+#include "tap.h"
 
 static struct policy *accepted(const char *text) {
         struct policy *p = NULL;
