@@ -91,12 +91,12 @@ int ask_hidden(const char *prompt, size_t max, struct vault_text *ret, struct er
         int r = vault_alloc(max, &t, e);
         if (r < 0)
                 return r;
-        while ((r = ask_once(tty, prompt, &t)) == -EINTR) {
-                int sig = caught;
-                if (sig)
-                        (void)raise(sig); /* it ends, or stops and goes on here */
+        do {
                 t.n = 0;
-        }
+                r = ask_once(tty, prompt, &t);
+                if (r == -EINTR && caught)
+                        (void)raise(caught); /* it ends, or stops and goes on here */
+        } while (r == -EINTR);
         if (r == -ECANCELED)
                 return error_set(e, ECANCELED, "nothing was typed");
         if (r == -EFBIG)
