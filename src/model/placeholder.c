@@ -414,19 +414,33 @@ static bool authorization_is_secret(struct request_text t) {
         return true;
 }
 
-static bool name_ends(const char *name, const char *end) {
+/* In any case; '_' is '-', as it becomes for servers that hand fields on as variables (RFC 3875 section 4.1.18). */
+static bool name_ends(const char *name, const char *end, bool whole) {
         size_t n = strlen(name), m = strlen(end);
-        return n >= m && strcasecmp(name + n - m, end) == 0;
+
+        if (n < m || (whole && n > m))
+                return false;
+        for (name += n - m; *end; name++, end++) {
+                char c = is_upper(*name) ? (char)(*name + 'a' - 'A') : *name;
+                if ((c == '_' ? '-' : c) != *end)
+                        return false;
+        }
+        return true;
 }
 
 /* Fields that are there to carry keys. Tokens against forged requests, of pages and the like are none. */
 static bool is_key_field(const char *name) {
         static const char *const ends[] = {"api-key", "apikey", "api-token", "access-token", "auth-token", "auth-key", "private-token",
                 "security-token", "session-token", "secret-key", "subscription-key", "functions-key", "vault-token", "job-token", "deploy-token",
-                "gitlab-token", "github-token", "figma-token", "circle-token", "application-key"};
+                "gitlab-token", "github-token", "figma-token", "circle-token", "consul-token", "nomad-token", "application-key", "registry-auth"};
+        static const char *const wholes[] = {"token", "x-token", "auth", "x-auth", "secret", "x-secret", "password", "x-password", "access-key", "x-access-key",
+                "x-jfrog-art-api", "x-honeycomb-team"};
 
         for (size_t i = 0; i < ELEMENTSOF(ends); i++)
-                if (name_ends(name, ends[i]))
+                if (name_ends(name, ends[i], false))
+                        return true;
+        for (size_t i = 0; i < ELEMENTSOF(wholes); i++)
+                if (name_ends(name, wholes[i], true))
                         return true;
         return false;
 }
@@ -436,7 +450,7 @@ bool secret_foreign(const char *field_name, const char *value, size_t n) {
 
         if (t.n == 0)
                 return false;
-        if (name_ends(field_name, "authorization") && authorization_is_secret(t))
+        if (name_ends(field_name, "authorization", false) && authorization_is_secret(t))
                 return true;
         return is_key_field(field_name) || has_known(t.p, t.n);
 }

@@ -353,6 +353,7 @@ TEST(foreign_authorization) {
         check(foreign("authorization", "token 0123456789"));
         check(foreign("AUTHORIZATION", "  Bearer\tabcdef "));
         check(foreign("Proxy-Authorization", "Bearer abcdef"));
+        check(foreign("x_forwarded_authorization", "Bearer abcdef"));
         check(foreign("Authorization", "Digest username=\"u\", response=\"0\""));
         check(foreign("Authorization", "AWS4-HMAC-SHA256 Credential=a/20150830/r/s/aws4_request, SignedHeaders=host, Signature=0"));
         check(foreign("Authorization", "key-without-a-scheme"));
@@ -399,9 +400,9 @@ TEST(foreign_user) {
 
 TEST(foreign_fields) {
         static const char *const keys[] = {"x-api-key", "X-Goog-Api-Key", "api-key", "Private-Token", "x-auth-token", "X-Amz-Security-Token", "DD-API-KEY",
-                "Ocp-Apim-Subscription-Key", "X-Vault-Token", "apikey", "JOB-TOKEN"};
+                "Ocp-Apim-Subscription-Key", "X-Vault-Token", "apikey", "JOB-TOKEN", "x_api_key", "X_Auth-Token", "Token"};
         static const char *const others[] = {"X-CSRF-Token", "If-Match", "Accept", "X-Request-Id", "Cookie", "Idempotency-Key", "User-Agent", "Sec-WebSocket-Key",
-                "x-continuation-token", ""};
+                "x-continuation-token", "tokens", "csrf-token", ""};
         char text[512];
 
         for (size_t i = 0; i < ELEMENTSOF(keys); i++) {
