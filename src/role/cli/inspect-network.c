@@ -88,6 +88,35 @@ void inspect_network_reach(const json_t *network) {
                        number(network, "gates"), number(network, "brokers"));
 }
 
+static const json_t *used_of(const json_t *network, const char *name) {
+        const json_t *x;
+        size_t i;
+
+        json_array_foreach(json_object_get(network, "secrets"), i, x)
+                if (streq(text(x, "name"), name))
+                        return x;
+        return NULL;
+}
+
+void inspect_credentials(const json_t *plan, const json_t *network) {
+        const json_t *secrets = json_object_get(plan, "secrets"), *x;
+        char up[16], down[16];
+        size_t i;
+
+        if (json_array_size(secrets) == 0)
+                printf("     nothing: none were given to it\n");
+        json_array_foreach(secrets, i, x) {
+                const json_t *used = used_of(network, text(x, "name"));
+                printf("     %s from ", text(x, "name"));
+                visible(text(x, "from"));
+                printf(": what the rules with this secret let pass; the sandbox has a placeholder%s%s\n", text(x, "env")[0] ? " in " : "", text(x, "env"));
+                if (used)
+                        printf("        used %lld times, %s sent, %s received; its placeholder was refused %lld times%s%s\n", number(used, "uses"),
+                               format_size(up, sizeof(up), (uint64_t)number(used, "up")), format_size(down, sizeof(down), (uint64_t)number(used, "down")),
+                               number(used, "refused"), text(used, "ended")[0] ? "; " : "", text(used, "ended"));
+        }
+}
+
 static void print_target(const json_t *x) {
         const char *host = text(x, "host"), *where = host[0] ? host : text(x, "address");
         bool six = strchr(where, ':');

@@ -10,3 +10,5 @@ json_t *inspect_network(const struct state *s, const json_t *plan);
 /* The same for people: what it can reach, then what was refused. */
 void inspect_network_reach(const json_t *network);
 void inspect_network_denials(const json_t *network);
+/* What the run's secrets are for, and what they did. */
+void inspect_credentials(const json_t *plan, const json_t *network);

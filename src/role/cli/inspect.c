@@ -237,7 +237,9 @@ static void print_human(const struct facts *f, const char *id) {
                        streq(mode, "cow") ? "changes kept apart" : streq(mode, "rw") ? "WRITTEN THROUGH to the host" : "read-only",
                        json_integer_value(json_object_get(f->plan, "hidden")) ? ", with paths hidden" : "");
         print_view(f);
-        printf("\n3. What can its credentials do?\n     nothing: none were given to it\n     variables:");
+        printf("\n3. What can its credentials do?\n");
+        inspect_credentials(f->plan, f->network);
+        printf("     variables:");
         env = json_object_get(f->plan, "environment");
         json_array_foreach(env, i, x) printf(" %s", json_string_value(x));
         printf("\n\nlimits\n");
@@ -259,10 +261,10 @@ static void print_json(const struct facts *f, const char *id) {
         for (size_t i = 0; i < n; i++)
                 json_object_set_new(controls, found[i].name,
                                     json_pack("{s:b, s:s}", "in_force", found[i].in_force, "how", found[i].how));
-        json_t *out = json_pack("{s:s, s:b, s:{s:s}, s:{s:O?, s:O?, s:s}, s:{s:[], s:O?}, s:O?, s:o, s:O, s:O}", "id", id, "running",
+        json_t *out = json_pack("{s:s, s:b, s:{s:s}, s:{s:O?, s:O?, s:s}, s:{s:O?, s:O?}, s:O?, s:o, s:O, s:O}", "id", id, "running",
                                 f->alive, "runs", "tier", text(f->plan, "tier"), "reaches", "network",
                                 json_object_get(f->network, "allowed"), "workspace",
-                                json_object_get(f->plan, "workspace"), "mode", text(f->plan, "mode"), "credentials", "secrets",
+                                json_object_get(f->plan, "workspace"), "mode", text(f->plan, "mode"), "credentials", "secrets", json_object_get(f->plan, "secrets"),
                                 "environment", json_object_get(f->plan, "environment"), "network", f->network, "controls", controls,
                                 "plan", f->plan, "status", f->status);
         if (out) {

@@ -43,6 +43,9 @@ struct net_log {
         const char *ca;            /* the certificate of the sandbox's CA, PEM; NULL: none */
         int events;                /* where events go; -1: nowhere */
         struct table table;        /* in force; header NULL: none */
+        const struct secret *secrets;  /* of the run, and whether each is over (enum secret_end) */
+        const uint32_t *secrets_ended;
+        size_t n_secrets;
         const struct account *account; /* what the run has used of the network, as the brokers count it; NULL: not known */
         struct net_use *rules;     /* of each rule of the table, as reports had it */
         size_t n_rules;

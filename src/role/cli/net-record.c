@@ -13,6 +13,7 @@
 #include "model/table.h"
 #include "model/why.h"
 #include "role/cli/net-record.h"
+#include "svc/entry.h"
 #include "svc/net-account.h"
 #include "svc/state.h"
 
@@ -169,6 +170,26 @@ static void json_use(struct json *j, const struct net_log *l) {
         json_end(j, ']');
 }
 
+/* As the secrets' brokers counted it. */
+static void json_secrets(struct json *j, const struct net_log *l) {
+        static const char *const ends[] = {[SECRET_LIVES] = NULL, [SECRET_EXPIRED] = "expired", [SECRET_REVOKED] = "revoked"};
+
+        json_begin(j, "secrets", '[');
+        for (size_t i = 0; i < l->n_secrets; i++) {
+                const struct account_secret none = {}, *a = l->account ? &l->account->secrets[i] : &none;
+                const uint32_t end = l->secrets_ended[i];
+                json_begin(j, NULL, '{');
+                json_str(j, "name", l->secrets[i].name);
+                json_num(j, "uses", (long long)__atomic_load_n(&a->uses, __ATOMIC_RELAXED));
+                json_num(j, "up", (long long)__atomic_load_n(&a->up, __ATOMIC_RELAXED));
+                json_num(j, "down", (long long)__atomic_load_n(&a->down, __ATOMIC_RELAXED));
+                json_num(j, "refused", (long long)__atomic_load_n(&a->refused, __ATOMIC_RELAXED));
+                json_str(j, "ended", end < ELEMENTSOF(ends) ? ends[end] : "?");
+                json_end(j, '}');
+        }
+        json_end(j, ']');
+}
+
 static void json_counts(struct json *j, const struct net_log *l) {
         json_num(j, "denied", (long long)l->denied);
         json_num(j, "quiet", (long long)l->quiet);
@@ -236,6 +257,7 @@ void net_record_ended(struct net_log *l, const char *id, const struct run_result
         json_num(&j, "status", res->status);
         json_num(&j, "wall_ms", (long long)res->wall_ms);
         json_begin(&j, "network", '{');
+        json_secrets(&j, l);
         json_counts(&j, l);
         json_use(&j, l);
         json_end(&j, '}');
@@ -262,6 +284,7 @@ static void write_record(struct net_log *l, bool last) {
         json_num(&j, "gates", l->gates);
         json_num(&j, "brokers", l->brokers);
         json_use(&j, l);
+        json_secrets(&j, l);
         json_counts(&j, l);
         json_entries(&j, "denials", l, false);
         json_entries(&j, "failures", l, true);

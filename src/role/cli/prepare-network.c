@@ -109,6 +109,30 @@ enum risk_reach prepare_reach(const struct network *n) {
         return most;
 }
 
+static bool reads_only(const struct network_rule *r) {
+        for (size_t i = 0; i < r->methods.n; i++)
+                if (!streq(r->methods.items[i], "GET") && !streq(r->methods.items[i], "HEAD") && !streq(r->methods.items[i], "OPTIONS"))
+                        return false;
+        return r->methods.n > 0;
+}
+
+enum risk_credentials prepare_credentials_risk(const struct network *n) {
+        enum risk_credentials most = CREDENTIALS_NONE;
+
+        for (size_t i = 0; i < n->n_rules; i++) {
+                const struct network_rule *r = &n->rules[i];
+                bool elsewhere = r->kind != NETWORK_EXACT;
+                if (!r->secret || r->deny)
+                        continue;
+                for (size_t k = 0; k < n->n_rules && !elsewhere; k++) {
+                        const struct network_rule *o = &n->rules[k];
+                        elsewhere = o->secret && streq(o->secret, r->secret) && (o->kind != r->kind || !streq(o->host, r->host));
+                }
+                most = MAX(most, !elsewhere || reads_only(r) ? CREDENTIALS_NARROW : CREDENTIALS_WRITE);
+        }
+        return most;
+}
+
 int prepare_network(const struct policy *policy, const struct plan_publish *publish, size_t n_publish, struct plan *plan,
                     struct error *e) {
         const struct network *n = &policy->network;

@@ -51,10 +51,10 @@ static char *working_directory(struct error *e) {
         return cwd;
 }
 
-/* The tier that the user names, or the one that the risk asks for. Belljar has no credentials yet. */
+/* The tier that the user names, or the one that the risk asks for. */
 static int choose_tier(const struct policy *policy, struct plan *p, struct error *e) {
-        struct risk_facts facts = {.trust = policy->trust, .reach = prepare_reach(&policy->network), .credentials = CREDENTIALS_NONE,
-                                   .has_image = policy->image, .min_tier = policy->min_tier};
+        struct risk_facts facts = {.trust = policy->trust, .reach = prepare_reach(&policy->network),
+                                   .credentials = prepare_credentials_risk(&policy->network), .has_image = policy->image, .min_tier = policy->min_tier};
         struct host_facts host = {};
         struct risk_choice choice;
         int r;

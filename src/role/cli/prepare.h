@@ -70,12 +70,13 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
 int prepare_image_open(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
 int prepare_image_command(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
 int prepare_image_facts(struct prepared *x, struct error *e) _must_check_;
-/* The network's rules, compiled (prepare-network.c); and what they reach, by which a tier is chosen. */
+/* The network's rules, compiled (prepare-network.c); and what they reach and what their secrets can do, by which a tier is chosen. */
 /* Memory of the URLs that the run is given (svc/net-given.h); a negative errno. */
 int prepare_given(const struct policy *policy, char **argv, size_t argc) _must_check_;
 int prepare_network(const struct policy *policy, const struct plan_publish *publish, size_t n_publish, struct plan *plan,
                     struct error *e) _must_check_;
 enum risk_reach prepare_reach(const struct network *n);
+enum risk_credentials prepare_credentials_risk(const struct network *n);
 /* The same for a run_root (prepare-root.c). */
 int prepare_root_open(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
 int prepare_root_facts(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;

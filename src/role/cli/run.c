@@ -288,6 +288,9 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         published = p->network.n_published;
         for (size_t i = 0; i < published && !o->quiet; i++)
                 say_published(&p->network.published[i]);
+        g.log.secrets = p->network.secrets;
+        g.log.secrets_ended = x->credentials.ended;
+        g.log.n_secrets = x->credentials.n;
         g.log.silent = o->quiet;
         g.log.later = g.tty[2];
         sup.cgroup = have_cgroup ? &cg : NULL;
