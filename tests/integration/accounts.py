@@ -5,6 +5,7 @@ takes one credential, made when the test runs, answers anything else with 401, a
     service = accounts.Service(certificate, folder)     # on port 443; folder: for the repositories
     service.keys["github.com"]                          # the credential that this host takes
     service.requests, service.log()                     # as providers.Server has them; "refused" is why, or None
+    service.during = fn                                 # called once, with the first request that it lets in, before that is answered
     service.head("acme/tool")                           # the commit at the end of a repository's main branch
 
 Standard library and git only.
@@ -16,6 +17,7 @@ import json
 import os
 import subprocess
 import tarfile
+import threading
 import urllib.parse
 
 import credentials
@@ -153,13 +155,19 @@ class Service(providers.Server):
             self.make_repository(name)
         super().__init__(certificate)
         self.apis += APIS
-        self.refuse = self.why_not
+        self.refuse, self.during, self.lock = self.why_not, None, threading.Lock()
 
     def why_not(self, request):
         if request["host"] not in TAKES:
             return None
         shown = TAKES[request["host"]][1](request)
-        return None if shown == self.keys[request["host"]] else "not this credential" if shown else "no credential"
+        if shown != self.keys[request["host"]]:
+            return "not this credential" if shown else "no credential"
+        with self.lock:
+            during, self.during = self.during, None
+        if during:
+            during()
+        return None
 
     def git(self, *argv, cwd=None):
         who = {f"GIT_{x}_{y}": "a@b" for x in ("AUTHOR", "COMMITTER") for y in ("NAME", "EMAIL")}

@@ -221,7 +221,7 @@ class Request(http.server.BaseHTTPRequestHandler):
     def handle_any(self):
         server, data = self.server.lab, self.take_body()
         host = getattr(self.request, "lab_name", None)
-        request = {"host": host, "method": self.command, "path": self.path, "headers": dict(self.headers), "body": data}
+        request = {"host": host, "method": self.command, "path": self.path, "headers": dict(self.headers), "body": data, "refused": None}
         server.requests.append(request)
         request["refused"] = why = server.refuse(request)
         if why:

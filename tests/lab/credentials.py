@@ -12,11 +12,15 @@ Standard library only. By root of a lab: search_processes(..., execute=lab.as_ro
 """
 import base64
 import contextlib
+import ctypes
+import errno
+import functools
 import gzip
 import json
 import os
 import pathlib
 import random
+import re
 import stat
 import string
 import struct
@@ -76,21 +80,25 @@ def forms(data):
 
 
 def encodings(text, halves=True, minimum=NEEDLE_MIN):
-    """Byte strings, any of which gives text away: it and, unless told otherwise, either half of it, in every form."""
+    """Byte strings, one of which is in all that gives text away: it and, unless told otherwise, either half of it, in every form."""
     data = text.encode() if isinstance(text, str) else bytes(text)
     middle = len(data) // 2
-    found = {}      # in order, each once
-    for part in (data, data[:middle], data[middle:]) if halves else (data,):
-        if len(part) >= minimum:
-            found |= dict.fromkeys(x for x in forms(part) if len(x) >= minimum)
+    parts = (data[:middle], data[middle:]) if halves and middle >= minimum else (data,)
+    # Where the whole is, in whatever form, so are its halves.
+    found = dict.fromkeys((data, *(x for part in parts for x in forms(part) if len(x) >= minimum)))
     return list(found)
 
 
 # ---- searches ----
 
+@functools.lru_cache(maxsize=64)
+def any_of(needles):
+    return re.compile(b"|".join(map(re.escape, needles)))
+
+
 def search(data, needles):
     data = data.encode(errors="surrogateescape") if isinstance(data, str) else data
-    return [n for n in needles if n in data]
+    return [n for n in needles if n in data] if any_of(tuple(needles)).search(data) else []     # in one pass where there is none
 
 
 def unpacked(data):
@@ -144,7 +152,12 @@ def search_files(places, needles):
 
 PAGE = os.sysconf("SC_PAGESIZE")
 HUGE = 1 << 40              # bytes: only the shadow of a sanitizer is larger, which holds no content
+WHOLE_MAX = 1 << 30
 CHUNK = 8 << 20
+ENTRIES = 1 << 18          # of the pagemap at once
+# The highest byte of an entry, by its first three bits: present, swapped, of a file or shared.
+ANY, OWN = re.compile(rb"[\x40-\xff]+"), re.compile(rb"[\x40-\x5f\x80-\x9f\xc0-\xdf]+")
+LIBC = ctypes.CDLL(None, use_errno=True)
 NOT_MEMORY = ("[vvar]", "[vvar_vclock]", "[vsyscall]")
 
 
@@ -163,47 +176,72 @@ def mappings(pid):
     return [m for m in found if m[1] - m[0] < HUGE and m[3] not in NOT_MEMORY]
 
 
-def present(pagemap, first, end):
-    """(first, end) of the runs of pages that are there, in memory or swapped."""
-    start = None
-    for at in range(first, end, PAGE * 65536):
-        n = min(65536, (end - at) // PAGE)
-        data = os.pread(pagemap, n * 8, at // PAGE * 8)
-        for i, (entry,) in enumerate(struct.iter_unpack("<Q", data)):
-            if entry >> 62:
-                start = at + i * PAGE if start is None else start
-            elif start is not None:
-                yield start, at + i * PAGE
-                start = None
-    if start is not None:
-        yield start, end
+class Iovec(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("size", ctypes.c_size_t)]
 
 
-def of_mapping(memory, pagemap, mapping, needles):
+class Memory:
+    """That of a process. The files of one that cannot be dumped belong to root of the machine: whom a lab's namespace gives the
+    right to trace it reads without them, and takes pages that are not there for pages of zeros."""
+    def __init__(self, pid):
+        self.pid, self.fds = pid, {}
+        for name in ("mem", "pagemap"):
+            with contextlib.suppress(PermissionError):
+                self.fds[name] = os.open(f"/proc/{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
+        self.whole = len(self.fds) < 2
+
+    def close(self):
+        for fd in self.fds.values():
+            os.close(fd)
+
+    def read(self, at, n):
+        if not self.whole:
+            return os.pread(self.fds["mem"], n, at)
+        buffer = ctypes.create_string_buffer(n)
+        here, there = Iovec(ctypes.addressof(buffer), n), Iovec(at, n)
+        got = LIBC.process_vm_readv(self.pid, ctypes.byref(here), 1, ctypes.byref(there), 1, 0)
+        if got < 0:
+            e = ctypes.get_errno()
+            raise OSError(e, f"memory of {self.pid} at {at:x}: {os.strerror(e)}")
+        return buffer.raw[:got]
+
+    def present(self, first, end, name):
+        """(first, end) of the runs of pages that are there, in memory or swapped, and not merely a file's that nobody changed."""
+        wanted = OWN if name.startswith("/") and not name.startswith(("/memfd:", "/dev/", "/SYSV")) and not name.endswith("(deleted)") else ANY
+        if self.whole:
+            if end - first > WHOLE_MAX:
+                raise OSError(errno.EFBIG, f"memory of {self.pid} at {first:x}: too large to be read without its pagemap")
+            yield first, end
+            return
+        for at in range(first, end, PAGE * ENTRIES):
+            data = os.pread(self.fds["pagemap"], min(ENTRIES, (end - at) // PAGE) * 8, at // PAGE * 8)
+            for run in wanted.finditer(data[7::8]):
+                yield at + run.start() * PAGE, at + run.end() * PAGE
+
+
+def of_mapping(memory, mapping, needles):
     found, overlap = set(), max(map(len, needles)) - 1
-    for first, end in present(pagemap, mapping[0], mapping[1]):
+    for first, end in memory.present(mapping[0], mapping[1], mapping[3]):
         kept = b""
         for at in range(first, end, CHUNK):
-            data = os.pread(memory, min(CHUNK, end - at), at)
+            data = memory.read(at, min(CHUNK, end - at))
             found |= set(search(kept + data, needles))
             kept = data[-overlap:]
     return found
 
 
 def of_process(pid, needles):
-    found, looked = [], 0
-    memory, pagemap = (os.open(f"/proc/{pid}/{x}", os.O_RDONLY | os.O_CLOEXEC) for x in ("mem", "pagemap"))
+    found, looked, memory = [], 0, Memory(pid)
     try:
         for m in mappings(pid):
             try:
-                found += [(pid, f"{m[0]:x}-{m[1]:x} {m[2]} {m[3]}", n) for n in of_mapping(memory, pagemap, m, needles)]
+                found += [(pid, f"{m[0]:x}-{m[1]:x} {m[2]} {m[3]}", n) for n in of_mapping(memory, m, needles)]
                 looked += m[1] - m[0]
             except OSError:
                 if m[2].startswith("r"):    # one that the process itself cannot read may be no memory
                     raise
     finally:
-        os.close(memory)
-        os.close(pagemap)
+        memory.close()
     if not looked:
         raise RuntimeError(f"process {pid} has no memory: it has ended")
     return found
@@ -216,7 +254,9 @@ def search_processes(pids, needles, execute=None):
     if not pids or not needles:
         raise ValueError("nothing to search")
     if execute:
-        r = execute(sys.executable, os.path.abspath(__file__), *map(str, pids), input=json.dumps([n.hex() for n in needles]))
+        r = execute(sys.executable, os.path.abspath(__file__), *map(str, pids), input=json.dumps([n.hex() for n in needles]), check=False)
+        if r.returncode:
+            raise RuntimeError(f"the memory of {pids} cannot be searched: {r.stderr[-1000:]}")
         return [(pid, where, bytes.fromhex(n)) for pid, where, n in json.loads(r.stdout)]
     return [hit for pid in pids for hit in of_process(pid, needles)]
 
