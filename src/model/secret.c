@@ -69,7 +69,7 @@ int secret_parse_source(const char *text, struct secret *s, struct error *e) {
                 return keep(&s->from, colon + 1, strlen(colon + 1), e);
         }
         /* Not quoted: it may be the value itself. */
-        error_set(e, EINVAL, "a secret's source is env:NAME, file:PATH, command:WORDS, keyring:DESCRIPTION or store:NAME");
+        error_set(e, EINVAL, "the source of the secret %s is none of env:NAME, file:PATH, command:WORDS, keyring:DESCRIPTION and store:NAME", s->name ?: "");
         return error_fix(e, "the value itself never stands in a policy or on a command line: belljar secret set NAME keeps it");
 }
 

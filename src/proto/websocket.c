@@ -1,5 +1,6 @@
 /* See websocket.h. SHA-1 stands here for what RFC 6455 makes of it, a check that the peer has read the request; it protects
  * nothing. */
+#include <errno.h>
 #include <string.h>
 
 #include "base/base64.h"
@@ -28,4 +29,40 @@ bool websocket_granted(const struct http_head *response, const char key[WEBSOCKE
                 return false;
         websocket_accept(key, expected);
         return memcmp(http_field_value(response, f).p, expected, WEBSOCKET_ACCEPT_LENGTH) == 0;
+}
+
+/* A head that is whole. */
+static void begin_payload(struct websocket_reader *w) {
+        const unsigned length = w->head[1];
+
+        w->left = length;
+        if (length >= 126)
+                w->left = 0;
+        for (unsigned i = 2; length >= 126 && i < w->size_head; i++)
+                w->left = w->left << 8 | w->head[i];
+        w->n_head = w->size_head = 0;
+}
+
+int websocket_read(struct websocket_reader *w, const char *p, size_t n, struct websocket_piece *ret) {
+        *ret = (struct websocket_piece){};
+        if (w->left > 0) {
+                ret->n = w->left < n ? (size_t)w->left : n;
+                ret->is_payload = true;
+                w->left -= ret->n;
+                ret->last = w->left == 0;
+                return 0;
+        }
+        while (ret->n < n && (w->size_head == 0 || w->n_head < w->size_head)) {
+                w->head[w->n_head++] = (uint8_t)p[ret->n++];
+                if (w->n_head == 1 && w->head[0] & 0x70)
+                        return -EBADMSG;
+                if (w->n_head == 2) {
+                        if (w->head[1] & 0x80)
+                                return -EBADMSG;
+                        w->size_head = w->head[1] == 127 ? 10 : w->head[1] == 126 ? 4 : 2;
+                }
+        }
+        if (w->size_head > 0 && w->n_head == w->size_head)
+                begin_payload(w);
+        return 0;
 }

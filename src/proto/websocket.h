@@ -17,3 +17,18 @@ void websocket_key(const uint8_t random[16], char ret[WEBSOCKET_KEY_LENGTH]);
 void websocket_accept(const char key[WEBSOCKET_KEY_LENGTH], char ret[WEBSOCKET_ACCEPT_LENGTH]);
 /* Whether a response that was read as a granted WebSocket (head->websocket) answers this key. */
 bool websocket_granted(const struct http_head *response, const char key[WEBSOCKET_KEY_LENGTH]);
+
+/* Frames that a server sends, in pieces as they come (RFC 6455 section 5.2). All zero at the beginning. */
+struct websocket_reader {
+        uint8_t head[10];
+        uint8_t n_head, size_head; /* bytes that are there, and will be; 0: a frame begins */
+        uint64_t left;             /* of the payload */
+};
+struct websocket_piece {
+        size_t n;        /* bytes, at least one */
+        bool is_payload; /* or of a frame's head */
+        bool last;       /* the payload ends with them */
+};
+/* The first of n bytes (n > 0) that belong together. -EBADMSG: a frame that is masked, as none of a server's is, or has a bit that
+ * no extension has been agreed for. */
+int websocket_read(struct websocket_reader *w, const char *p, size_t n, struct websocket_piece *ret) _must_check_;

@@ -155,9 +155,11 @@ static int pass_body(struct http_relay *r, bool up, struct http1_body *b, bool *
         return r->owner->moved(r, up, came) ? 1 : -ECANCELED;
 }
 
+/* What a rewriter made, until it is in a buffer. */
+static char rewritten[HTTP_RELAY_BYTES + HTTP_REWRITE_HELD];
+
 /* Some of a body, decoded, as it goes on. */
 static int put_body(struct http_relay *r, bool up, struct http_text slice, bool last, enum http_framing framing, enum http_refusal *ret_refused) {
-        static char rewritten[HTTP_RELAY_BYTES + HTTP_REWRITE_HELD]; /* used up before this returns */
         struct http_buffer *out = up ? &r->upstream.out : &r->client.out;
         char head[HTTP1_CHUNK_HEAD_MAX];
 
@@ -486,16 +488,25 @@ static int step_down(struct http_relay *r) {
 static int tunnel(struct http_relay *r, bool up) {
         struct http_end *from = up ? &r->client : &r->upstream, *to = up ? &r->upstream : &r->client;
         size_t space = http_room(&to->out), n;
+        const bool rewrites = !up && r->rewrites_down;
         int k = 0;
+
+        if (rewrites)
+                space -= MIN(space, HTTP_REWRITE_HELD);
 
         if (http_filled(&from->in) == 0 && space >= HTTP_ROOM_MIN && r->owner->may_read(r, up) && (k = http_end_fill(from)) < 0)
                 return k;
         n = MIN(http_filled(&from->in), space);
         if (n > 0) {
-                /* Nothing is kept back: what was read is often a whole message, for whose answer the other end waits. */
-                if (!up && r->rewrites_down)
-                        (void)r->owner->rewrite(r, up, from->in.data + from->in.at, n, true, from->in.data + from->in.at);
-                if (!http_append(&to->out, from->in.data + from->in.at, n))
+                const char *p = from->in.data + from->in.at;
+                size_t out = n;
+                if (rewrites) {
+                        out = r->owner->rewrite(r, up, p, n, false, rewritten);
+                        p = rewritten;
+                        if (out == SIZE_MAX)
+                                return -EBADMSG;
+                }
+                if (!http_append(&to->out, p, out))
                         return -ENOMEM;
                 http_take(&from->in, n);
                 return r->owner->moved(r, up, n) ? 1 : -ECANCELED;

@@ -43,4 +43,42 @@ TEST(granted) {
         check(!websocket_granted(&head, "dGhlIHNhbXBsZSBub25jZQ=="));
 }
 
+/* Frames of every form of length, in pieces of every size: heads and payloads are told apart, and each payload's end is seen. */
+TEST(frames) {
+        static const uint8_t heads[][10] = {{0x81, 5}, {0x01, 0}, {0x82, 126, 0, 200}, {0x80, 127, 0, 0, 0, 0, 0, 1, 0x11, 0x70}, {0x89, 0}, {0x88, 2}};
+        static const size_t head_n[] = {2, 2, 4, 10, 2, 2}, payload_n[] = {5, 0, 200, 70000, 0, 2};
+        static char all[80000];
+        size_t n = 0, payload = 0, ends = 0;
+
+        for (size_t i = 0; i < ELEMENTSOF(heads); i++) {
+                memcpy(all + n, heads[i], head_n[i]);
+                memset(all + n + head_n[i], (int)('a' + i), payload_n[i]);
+                n += head_n[i] + payload_n[i];
+                payload += payload_n[i];
+                ends += payload_n[i] > 0;
+        }
+        for (size_t step = 1; step < n; step = step * 3 + 1) {
+                struct websocket_reader w = {};
+                size_t seen = 0, last = 0;
+                for (size_t at = 0; at < n; at += step)
+                        for (size_t from = at, to = at + step < n ? at + step : n; from < to;) {
+                                struct websocket_piece p;
+                                check(websocket_read(&w, all + from, to - from, &p) == 0 && p.n > 0 && p.n <= to - from);
+                                check(!p.last || p.is_payload);
+                                for (size_t i = 0; p.is_payload && i < p.n; i++)
+                                        check(all[from + i] >= 'a' && all[from + i] <= 'f');
+                                seen += p.is_payload ? p.n : 0;
+                                last += p.last;
+                                from += p.n;
+                        }
+                check(seen == payload && last == ends);
+        }
+        static const char *const bad[] = {"\xc1\x01", "\xa1\x01", "\x91\x01", "\x81\x85"};
+        for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
+                struct websocket_reader w = {};
+                struct websocket_piece p;
+                check(websocket_read(&w, bad[i], 2, &p) == -EBADMSG);
+        }
+}
+
 TAP_MAIN

@@ -13,6 +13,7 @@
 #include "proto/http1.h"
 #include "proto/net-msg.h"
 #include "proto/redact.h"
+#include "proto/websocket.h"
 #include "svc/loop.h"
 #include "svc/net-control.h"
 #include "svc/net-report.h"
@@ -201,6 +202,8 @@ static inline bool credential_reads_down(void) { return credential_identity() > 
 bool credential_response(const struct http_head *head, const char **ret_why) _must_check_;
 /* An http_relay_owner's rewrite; *stream is made with the first call, and the caller's to free. */
 size_t credential_rewrite(struct redact_stream **stream, bool up, const char *p, size_t n, bool last, char *out) _must_check_;
+/* The same for what comes through a WebSocket. */
+size_t credential_rewrite_frames(struct redact_stream **stream, struct websocket_reader *w, const char *p, size_t n, char *out) _must_check_;
 
 /* The resolver: the host's servers and its hosts file, read before the cage. */
 int resolver_init(struct broker *b) _must_check_;

@@ -152,7 +152,16 @@ static bool check_url(const struct request *q, const char **ret_why) {
                 if (!(found = find_in(p->key.p, p->key.n)) && p->has_value)
                         found = find_in(p->value.p, p->value.n);
         }
-        return !found || misplaced(found, "the URL", ret_why);
+        if (found)
+                return misplaced(found, "the URL", ret_why);
+        for (size_t i = 0; c.b.identity > 0 && i < q->n_query; i++) {
+                const struct request_query *p = &q->query[i];
+                if (p->has_value && secret_kind_of(p->value.p, p->value.n)) {
+                        *ret_why = "the URL has a credential of the sandbox's own, and this host has one";
+                        return false;
+                }
+        }
+        return true;
 }
 
 /* A field that is written anew in any case, or not at all. */
@@ -296,9 +305,17 @@ bool credential_reads_up(void) { return c.b.n > 0; }
 bool credential_response(const struct http_head *head, const char **ret_why) {
         if (c.b.identity == 0)
                 return true;
+        if (head->status == 206) {
+                *ret_why = "the answer is a part that nobody asked for, and a secret at its edge could not be seen";
+                return false;
+        }
         for (size_t i = 0; i < head->n_fields; i++) {
                 const struct http_field *f = &head->field[i];
                 struct http_text name = http_field_name(head, f), value = http_field_value(head, f);
+                if (f->id == HTTP_F_SEC_WEBSOCKET_EXTENSIONS && head->websocket) {
+                        *ret_why = "the WebSocket is compressed though it was asked not to be, and a secret in it could not be seen";
+                        return false;
+                }
                 if (is_name(name, "content-encoding") && !is_name(value, "identity") && value.n > 0) {
                         *ret_why = "the answer is encoded though it was asked not to be, and a secret in it could not be seen";
                         return false;
@@ -310,29 +327,57 @@ bool credential_response(const struct http_head *head, const char **ret_why) {
         return true;
 }
 
+static struct redact_stream *stream_of(struct rewriter *w, struct redact_stream **stream) {
+        if (*stream)
+                return *stream;
+        void *memory = malloc(w->size);
+        if (memory && redact_begin(w->how, memory, w->size, stream) < 0) {
+                free(memory);
+                *stream = NULL;
+        }
+        return *stream;
+}
+
 size_t credential_rewrite(struct redact_stream **stream, bool up, const char *p, size_t n, bool last, char *out) {
         struct rewriter *w = up ? &c.mask : &c.hide;
+        struct redact_stream *s = stream_of(w, stream);
+        ssize_t k = s ? redact_feed(w->how, s, p, n, last, out, n + HTTP_REWRITE_HELD) : -ENOMEM;
         bool any = false;
 
-        if (out == p) { /* what is not kept back */
-                (void)rewrite_whole(w, p, n);
-                return n;
-        }
-        if (!*stream) {
-                void *memory = malloc(w->size);
-                if (!memory || redact_begin(w->how, memory, w->size, stream) < 0) {
-                        free(memory);
-                        return SIZE_MAX;
-                }
-        }
-        ssize_t k = redact_feed(w->how, *stream, p, n, last, out, n + HTTP_REWRITE_HELD);
         if (k < 0)
                 return SIZE_MAX;
-        for (uint32_t i = 0; up && last && i < c.b.n; i++)
-                if (redact_found(*stream, i) > 0)
+        for (uint32_t i = 0; up && i < c.b.n; i++) {
+                if (redact_found(s, i) == 0)
+                        continue;
+                any = true;
+                if (last || c.b.identity == 0)
                         account_secret_refused(i + 1);
-        for (uint32_t i = 0; up && i < c.b.n; i++)
-                any |= redact_found(*stream, i) > 0;
+        }
         /* A host with a secret of its own may be told by a model's history what stood where; there it is masked. */
         return any && c.b.identity == 0 ? SIZE_MAX : (size_t)k;
+}
+
+/* A frame's payload is a text of its own: nothing of it is kept back beyond its end, since the other side may wait for an answer
+ * to it; a text that goes over two frames is not found. */
+size_t credential_rewrite_frames(struct redact_stream **stream, struct websocket_reader *w, const char *p, size_t n, char *out) {
+        struct redact_stream *s = stream_of(&c.hide, stream);
+        size_t sum = 0;
+
+        while (n > 0) {
+                struct websocket_piece piece;
+                if (!s || websocket_read(w, p, n, &piece) < 0)
+                        return SIZE_MAX;
+                if (piece.is_payload) {
+                        ssize_t k = redact_feed(c.hide.how, s, p, piece.n, piece.last, out + sum, piece.n + HTTP_REWRITE_HELD);
+                        if (k < 0)
+                                return SIZE_MAX;
+                        sum += (size_t)k;
+                } else {
+                        memcpy(out + sum, p, piece.n);
+                        sum += piece.n;
+                }
+                p += piece.n;
+                n -= piece.n;
+        }
+        return sum;
 }

@@ -29,6 +29,7 @@ struct exchange {
         char why[WHY_TEXT];
         struct given_exchange given;
         bool carries; /* the broker's credential */
+        struct websocket_reader frames;    /* of a WebSocket, down */
         struct redact_stream *rewrites[2]; /* of the bodies, down and up; NULL: not looked at so far */
 };
 
@@ -122,6 +123,7 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
 
         x->up = x->down = 0;
         x->carries = false;
+        x->frames = (struct websocket_reader){};
         x->verdict = (struct verdict){.rule = TABLE_NONE};
         x->request = (struct request){};
         x->target[0] = 0;
@@ -203,7 +205,10 @@ static enum http_relay_verdict on_response(struct http_relay *r, struct http1_ou
 }
 
 static size_t rewrite(struct http_relay *r, bool up, const char *p, size_t n, bool last, char *out) {
-        return credential_rewrite(&exchange_of(r)->rewrites[up], up, p, n, last, out);
+        struct exchange *x = exchange_of(r);
+
+        return r->state == HTTP_RELAY_TUNNEL ? credential_rewrite_frames(&x->rewrites[up], &x->frames, p, n, out)
+                                             : credential_rewrite(&x->rewrites[up], up, p, n, last, out);
 }
 
 static bool may_read(struct http_relay *r, bool up) { return broker_may_forward(&broker); }
