@@ -195,6 +195,10 @@ class Service(providers.Server):
     def let_in(self, host, method=None, path=""):
         return [r for r in self.asked(host, method, path) if not r["refused"]]
 
+    def whole(self, host):
+        """Those that came to their end. One that is refused for what its body has is cut where that begins: the head may have come."""
+        return [r for r in self.asked(host) if len(r["body"]) == int(field(r, "content-length") or len(r["body"]))]
+
     def saw(self, needles):
         """Requests in which one of them stands, in whatever part."""
         return [f"{r['method']} {r['host']}{r['path']}: {sorted(found)}" for r in self.requests
