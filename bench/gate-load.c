@@ -2,6 +2,7 @@
  *
  *   gate-load                                 reads jobs from standard input, one a line; answers each with a line of JSON
  *   gate-load sink PORT TLS-PORT CERTIFICATE  takes requests with bodies on both ports, and answers when it has the whole
+ *   gate-load text BYTES         writes text to standard output, the variable SECRET in it now and then where there is one
  *
  * A job is words of the form KEY=VALUE:
  *   to=ADDRESS|NAME port=N     where it connects; a name is looked up once a job
@@ -11,7 +12,11 @@
  *   absolute=http://HOST:PORT  asks a proxy with a whole URL
  *   path=/x  send=BYTES        GET of the path, or POST with a body of so many bytes
  *   new=1                      a connection for each request, measured from connect(2); else one that is kept, from the request
- *   n=CONNECTIONS requests=N ms=N   closed loop on so many connections, until so many requests are done or so much time is over */
+ *   bearer=VARIABLE            of the environment: sent as Authorization: Bearer
+ *   seek=VARIABLE              likewise: how often it is in what was received becomes part of the answer
+ *   n=CONNECTIONS requests=N ms=N   closed loop on so many connections, until so many requests are done or so much time is over
+ *   watch=1 large=/y           until each connection has failed, every second one with the other path. A line says when all are at
+ *                              work; the answer has the times (CLOCK_MONOTONIC) of the first failure, the last, the last byte */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
@@ -35,8 +40,8 @@
 #define HEAD_MAX 16384u
 
 struct job {
-        char to[256], host[256], sni[256], connect[256], absolute[300], path[256];
-        int port, tls, new, n, ms;
+        char to[256], host[256], sni[256], connect[256], absolute[300], path[256], large[256], bearer[64], seek[64];
+        int port, tls, new, n, ms, watch;
         long long send;
         long requests;
 };
@@ -53,6 +58,7 @@ struct connection {
         size_t text_n, text_at;
         long long body_left; /* to send; while HEARING: to receive, -1 within the head */
         size_t head_n;
+        bool counted; /* watch: it has received something */
         char head[HEAD_MAX];
 };
 
@@ -61,14 +67,59 @@ static struct sockaddr_storage place;
 static socklen_t place_n;
 static int epoll;
 static SSL_CTX *client_ctx;
-static char chunk[CHUNK], request[2048], ask[600];
-static size_t request_n, ask_n;
+static char chunk[CHUNK], up_text[CHUNK], request[2][4096], ask[600];
+static size_t request_n[2], ask_n;
 static struct connection *all;
 static float *samples;
 static size_t n_samples;
 static long started, errors;
 static long long bytes;
 static char why[200];
+static const char *sought;
+static long n_found;
+static int at_work;
+static double failed_first, failed_last, heard_last;
+
+/* --- what is sent --- */
+
+/* As a model's answer or a program's output may be: words, numbers, JSON's escapes. The same text each time. */
+static void make_text(char *p, size_t n, const char *secret) {
+        static const char *const words[] = {
+                "the ", "of ", "request ", "function ", "return ", "server ", "which ", "and ", "\\n", "configuration ", "with ", "a ", "value\\\": \\\"",
+                "import ", "Because ", "error: ", "/usr/lib/", "x = ", "if (", ") {\n        ", "is ", "not ", "https://", "object ", "Kubernetes ", "test_",
+                "self.", "null, ", "when ", "it ", "to ", "in ", "that ", "for ", "8f3b", "e0d1", "%20", "&amp;", "42", "1.7, ", "JSON ", "length ",
+        };
+        uint64_t x = 88172645463325252u;
+        size_t next = secret ? 500 : SIZE_MAX;
+
+        for (size_t at = 0; at < n;) {
+                x ^= x << 13;
+                x ^= x >> 7;
+                x ^= x << 17;
+                const char *word = words[x % (sizeof(words) / sizeof(*words))];
+                if (at >= next) {
+                        word = secret;
+                        next += 65536;
+                }
+                size_t k = strlen(word);
+                k = k < n - at ? k : n - at;
+                memcpy(p + at, word, k);
+                at += k;
+        }
+}
+
+static int write_text(size_t n) {
+        char *p = malloc(n);
+
+        if (!p)
+                return 1;
+        make_text(p, n, getenv("SECRET"));
+        bool good = fwrite(p, 1, n, stdout) == n && fflush(stdout) == 0;
+        free(p);
+        return good ? 0 : 1;
+}
+
+/* --- the client --- */
 
 static double now(void) {
         struct timespec t;
@@ -121,8 +172,8 @@ static ssize_t transfer(struct connection *c, bool out, char *data, size_t n) {
 
 static void begin_request(struct connection *c) {
         c->state = SENDING;
-        c->text = request;
-        c->text_n = request_n;
+        c->text = request[job.watch && (c - all) % 2];
+        c->text_n = request_n[job.watch && (c - all) % 2];
         c->text_at = c->head_n = 0;
         c->body_left = job.send;
         if (!job.new)
@@ -179,6 +230,18 @@ static long long content_length(struct connection *c, size_t n) {
         return -1;
 }
 
+/* Of a body. */
+static void heard(struct connection *c, const char *p, size_t n) {
+        bytes += (long long)n;
+        if (job.watch) {
+                heard_last = now();
+                at_work += !c->counted;
+                c->counted = true;
+        }
+        for (const char *end = p + n; sought && (p = memmem(p, (size_t)(end - p), sought, strlen(sought))); p++)
+                n_found++;
+}
+
 /* 1: go on; 0: waits; -1: failed; 2: the response is there. */
 static int step(struct connection *c) {
         ssize_t k;
@@ -213,7 +276,7 @@ static int step(struct connection *c) {
                         return 1;
                 }
                 if (c->body_left > 0) {
-                        if ((k = transfer(c, true, chunk, c->body_left < CHUNK ? (size_t)c->body_left : CHUNK)) <= 0)
+                        if ((k = transfer(c, true, up_text, c->body_left < CHUNK ? (size_t)c->body_left : CHUNK)) <= 0)
                                 return (int)k;
                         c->body_left -= k;
                         bytes += k;
@@ -256,7 +319,7 @@ static int step(struct connection *c) {
                         if ((k = transfer(c, false, chunk, c->body_left < CHUNK ? (size_t)c->body_left : CHUNK)) <= 0)
                                 return (int)k;
                         c->body_left -= k;
-                        bytes += k;
+                        heard(c, chunk, (size_t)k);
                         return c->body_left == 0 ? 2 : 1;
                 }
                 if ((k = transfer(c, false, c->head + c->head_n, HEAD_MAX - c->head_n)) <= 0)
@@ -270,13 +333,13 @@ static int step(struct connection *c) {
                         return -1;
                 }
                 c->body_left -= (long long)(c->head_n - n);
-                bytes += (long long)(c->head_n - n);
+                heard(c, c->head + n, c->head_n - n);
                 return c->body_left == 0 ? 2 : 1;
         }
 }
 
 static void serve(struct connection *c, double until, int *alive) {
-        for (int i = 0; i < 64 && c->fd >= 0; i++) {
+        for (int i = 0; i < (job.watch ? 4 : 64) && c->fd >= 0; i++) { /* who watches has an eye on all of them */
                 int k = step(c);
                 if (k == 0)
                         return;
@@ -297,6 +360,13 @@ static void serve(struct connection *c, double until, int *alive) {
                 } else
                         errors++;
                 drop(c);
+                if (job.watch) {
+                        failed_last = now();
+                        if (failed_first == 0)
+                                failed_first = failed_last;
+                        (*alive)--;
+                        return;
+                }
                 if (errors > 100 || !may_start(until) || !open_connection(c)) {
                         drop(c);
                         (*alive)--;
@@ -325,11 +395,12 @@ static bool read_job(char *line) {
                         char *text;
                         size_t n;
                 } texts[] = {{"to", job.to, sizeof(job.to)}, {"host", job.host, sizeof(job.host)}, {"sni", job.sni, sizeof(job.sni)}, {"connect", job.connect, sizeof(job.connect)},
-                             {"absolute", job.absolute, sizeof(job.absolute)}, {"path", job.path, sizeof(job.path)}};
+                             {"absolute", job.absolute, sizeof(job.absolute)}, {"path", job.path, sizeof(job.path)}, {"large", job.large, sizeof(job.large)},
+                             {"bearer", job.bearer, sizeof(job.bearer)}, {"seek", job.seek, sizeof(job.seek)}};
                 const struct {
                         const char *name;
                         int *n;
-                } numbers[] = {{"port", &job.port}, {"tls", &job.tls}, {"new", &job.new}, {"n", &job.n}, {"ms", &job.ms}};
+                } numbers[] = {{"port", &job.port}, {"tls", &job.tls}, {"new", &job.new}, {"n", &job.n}, {"ms", &job.ms}, {"watch", &job.watch}};
                 bool known = false;
                 for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
                         if (strcmp(word, texts[i].name) == 0)
@@ -356,6 +427,7 @@ static void run_job(void) {
         struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_family = AF_INET}, *found;
         char port[8], body[64] = "";
         int alive = 0;
+        bool said = false;
 
         snprintf(port, sizeof(port), "%d", job.port);
         int r = getaddrinfo(job.to, port, &hints, &found);
@@ -368,8 +440,13 @@ static void run_job(void) {
         freeaddrinfo(found);
         if (job.send > 0)
                 snprintf(body, sizeof(body), "Content-Length: %lld\r\n", job.send);
-        request_n = (size_t)snprintf(request, sizeof(request), "%s %s%s HTTP/1.1\r\nHost: %s\r\nUser-Agent: gate-load\r\nAccept: */*\r\n%s\r\n",
-                                     job.send > 0 ? "POST" : "GET", job.absolute, job.path, job.host, body);
+        for (int i = 0; i < 2; i++)
+                request_n[i] = (size_t)snprintf(request[i], sizeof(request[i]), "%s %s%s HTTP/1.1\r\nHost: %s\r\nUser-Agent: gate-load\r\nAccept: */*\r\n%s%s%s%s\r\n",
+                                                job.send > 0 ? "POST" : "GET", job.absolute, i ? job.large : job.path, job.host, body,
+                                                job.bearer[0] ? "Authorization: Bearer " : "", job.bearer[0] ? (getenv(job.bearer) ?: "") : "", job.bearer[0] ? "\r\n" : "");
+        sought = job.seek[0] ? getenv(job.seek) : NULL;
+        n_found = at_work = 0;
+        failed_first = failed_last = heard_last = 0;
         ask_n = job.connect[0] ? (size_t)snprintf(ask, sizeof(ask), "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", job.connect, job.connect) : 0;
         n_samples = 0;
         started = errors = 0;
@@ -378,6 +455,7 @@ static void run_job(void) {
         double begun = now(), until = begun + job.ms / 1e3;
         for (int i = 0; i < job.n; i++) {
                 all[i].fd = -1;
+                all[i].counted = false;
                 if (!may_start(until))
                         break;
                 if (open_connection(&all[i]))
@@ -388,6 +466,10 @@ static void run_job(void) {
                 int n = epoll_wait(epoll, e, 64, 20);
                 for (int i = 0; i < n; i++)
                         serve(e[i].data.ptr, until, &alive);
+                if (job.watch && !said && (at_work == job.n || alive < job.n)) {
+                        said = true;
+                        printf("{\"at_work\": %d}\n", at_work);
+                }
         }
         double took = now() - begun;
         for (int i = 0; i < job.n; i++)
@@ -396,6 +478,10 @@ static void run_job(void) {
         printf("{\"requests\": %zu, \"errors\": %ld, \"why\": \"%s\", \"seconds\": %.6f, \"bytes\": %lld", n_samples, errors, why, took, bytes);
         if (n_samples > 0)
                 printf(", \"p50\": %.1f, \"p99\": %.1f", (double)samples[n_samples / 2], (double)samples[n_samples * 99 / 100]);
+        if (sought)
+                printf(", \"found\": %ld", n_found);
+        if (job.watch)
+                printf(", \"alive\": %d, \"failed_first\": %.9f, \"failed_last\": %.9f, \"heard_last\": %.9f", alive, failed_first, failed_last, heard_last);
         puts("}");
 }
 
@@ -468,6 +554,8 @@ int main(int argc, char **argv) {
         char line[4096];
 
         signal(SIGPIPE, SIG_IGN);
+        if (argc == 3 && strcmp(argv[1], "text") == 0)
+                return write_text((size_t)atoll(argv[2]));
         if (argc == 5 && strcmp(argv[1], "sink") == 0) {
                 pthread_t t;
                 server_ctx = SSL_CTX_new(TLS_server_method());
@@ -477,6 +565,7 @@ int main(int argc, char **argv) {
                 pthread_create(&t, NULL, sink_port, (void *)((intptr_t)atoi(argv[2]) << 1));
                 sink_port((void *)((intptr_t)atoi(argv[3]) << 1 | 1));
         }
+        make_text(up_text, sizeof(up_text), NULL);
         all = calloc(CONNECTIONS_MAX, sizeof(*all));
         samples = calloc(SAMPLES_MAX, sizeof(*samples));
         epoll = epoll_create1(EPOLL_CLOEXEC);
