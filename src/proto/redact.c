@@ -12,7 +12,7 @@ enum {
         LATE_STARTS = 3,      /* of those, how many may be missing because they stand before the first */
         LEADS = 3,            /* % \ & */
         FORMS_MAX = 18 + 1 + 3 * (1 + LATE_STARTS), /* of one pair */
-        NEAR = 2,             /* bytes before a place that say whether a line ends there */
+        NEAR = 3,             /* bytes before a place that say whether a line ends there */
 };
 
 enum kind { PLAIN, HEX, BASE64 };
@@ -23,6 +23,7 @@ struct pair {
 };
 
 struct form {
+        uint64_t first[4];    /* the bytes that it may begin with */
         uint16_t pair;
         uint8_t kind;
         uint8_t offset;       /* BASE64: bytes before the text since the last whole group */
@@ -40,7 +41,8 @@ struct run {
 };
 
 struct redactor {
-        uint64_t begins[256][4]; /* of two bytes: the first, the bit of the second: something may begin here, or a line after it */
+        uint64_t begins[256][4]; /* of two bytes: the first, the bit of the second: something may begin here */
+        uint64_t looks[256][4];  /* likewise: or in one of the next NEAR places, because a line ends here */
         uint8_t first[256];      /* BEGINS_* */
         uint8_t sextet[256];     /* of a character of base64; 64: it is none */
         size_t n_pairs, n_forms;
@@ -51,8 +53,16 @@ struct redactor {
 };
 enum { BEGINS_WHOLE = 1, BEGINS_LATE = 2 };
 
+/* The readings of one place: every form asks for the same. */
+struct place {
+        const uint8_t *p;        /* NULL: of none */
+        size_t n;
+        struct unit units[UNIT_READINGS_MAX];
+};
+
 struct redact_stream {
         size_t held;
+        struct place place;
         size_t n_runs;           /* that are under way from the first byte held */
         size_t best;             /* bytes of the longest form that is complete there; 0: none */
         size_t best_form;
@@ -131,10 +141,8 @@ static unsigned level_max(const struct redactor *r, const struct form *f, const 
 }
 
 /* The next unit, of n > 0 bytes. A symbol or break and *ret, or -NO, -MORE. */
-static int next_unit(const struct redactor *r, const struct form *f, const struct run *run, const uint8_t *p, size_t n, bool last,
-                     struct unit *ret) {
-        struct unit u[UNIT_READINGS_MAX];
-
+static int next_unit(const struct redactor *r, const struct form *f, const struct run *run, struct place *place, const uint8_t *p, size_t n,
+                     bool last, struct unit *ret) {
         if (!unit_is_lead(*p)) {
                 int what = fits(r, f, run, *p);
                 if (what == REFUSED && *p == '+' && f->kind == PLAIN)
@@ -144,19 +152,22 @@ static int next_unit(const struct redactor *r, const struct form *f, const struc
                 *ret = (struct unit){.length = 1, .low = *p, .high = *p};
                 return what;
         }
-        size_t count = unit_read(p, n, u);
+        if (place->p != p) {
+                place->n = unit_read(p, n, place->units);
+                place->p = p;
+        }
         unsigned max = level_max(r, f, run, *p);
-        for (size_t i = 0; i < count; i++) {
-                if (u[i].level > max)
+        for (const struct unit *u = place->units; u < place->units + place->n; u++) {
+                if (u->level > max)
                         continue;
-                if (u[i].length == 0) {
-                        if (!last && may_fit(r, f, run, &u[i]))
+                if (u->length == 0) {
+                        if (!last && may_fit(r, f, run, u))
                                 return -MORE;
                         continue;
                 }
-                int what = fits(r, f, run, u[i].low);
+                int what = fits(r, f, run, u->low);
                 if (what != REFUSED) {
-                        *ret = u[i];
+                        *ret = *u;
                         return what;
                 }
         }
@@ -176,14 +187,14 @@ static void step(struct run *run, int what, const struct unit *u) {
                 run->line++;
 }
 
-static int follow(const struct redactor *r, struct run *run, const uint8_t *p, size_t n, bool last) {
+static int follow(const struct redactor *r, struct run *run, struct place *place, const uint8_t *p, size_t n, bool last) {
         const struct form *f = &r->forms[run->form];
         struct unit u;
 
         while (run->symbol < f->end) {
                 if (run->at == n)
                         return last ? NO : MORE;
-                int what = next_unit(r, f, run, p + run->at, n - run->at, last, &u);
+                int what = next_unit(r, f, run, place, p + run->at, n - run->at, last, &u);
                 if (what <= 0)
                         return -what;
                 step(run, what, &u);
@@ -197,7 +208,7 @@ static int follow_all(const struct redactor *r, struct redact_stream *s, const u
 
         for (size_t i = 0; i < s->n_runs; i++) {
                 struct run run = s->runs[i];
-                int is = follow(r, &run, p, n, last);
+                int is = follow(r, &run, &s->place, p, n, last);
                 if (is == MORE)
                         s->runs[kept++] = run;
                 if (is == YES && run.at > s->best) {
@@ -213,9 +224,10 @@ static int follow_all(const struct redactor *r, struct redact_stream *s, const u
         return s->best > 0 ? YES : NO;
 }
 
-static void start_runs(const struct redactor *r, struct redact_stream *s, size_t from, size_t end) {
+static void start_runs(const struct redactor *r, struct redact_stream *s, size_t from, size_t end, uint8_t first) {
         for (size_t i = from; i < end; i++)
-                s->runs[s->n_runs++] = (struct run){.form = (uint16_t)i, .symbol = r->forms[i].from};
+                if (r->forms[i].first[first >> 6] >> (first & 63) & 1)
+                        s->runs[s->n_runs++] = (struct run){.form = (uint16_t)i, .symbol = r->forms[i].from};
 }
 
 /* --- Putting the other text in. */
@@ -274,9 +286,10 @@ static size_t replace(const struct redactor *r, size_t form, uint8_t *p, size_t 
 
         for (int writing = 0; writing < 2; writing++) {
                 struct run run = {.form = (uint16_t)form, .symbol = f->from};
+                struct place place = {};
                 while (run.symbol < f->end && run.at < n) {
                         struct unit u;
-                        int what = next_unit(r, f, &run, p + run.at, n - run.at, true, &u);
+                        int what = next_unit(r, f, &run, &place, p + run.at, n - run.at, true, &u);
                         if (what <= 0) /* it was followed to its end before */
                                 break;
                         last = run.at;
@@ -294,36 +307,42 @@ static size_t replace(const struct redactor *r, size_t form, uint8_t *p, size_t 
 
 /* --- The stream. */
 
-/* The next place from i on at which something may begin, or n. */
+/* The next place from i on at or after which something may begin, or n. */
 static size_t skip(const struct redactor *r, const uint8_t *p, size_t i, size_t n) {
-#define BEGINS(at) (r->begins[p[at]][p[(at) + 1] >> 6] >> (p[(at) + 1] & 63))
+#define LOOKS(at) (r->looks[p[at]][p[(at) + 1] >> 6] >> (p[(at) + 1] & 63))
         for (; i + 4 < n; i += 4)
-                if ((BEGINS(i) | BEGINS(i + 1) | BEGINS(i + 2) | BEGINS(i + 3)) & 1)
+                if ((LOOKS(i) | LOOKS(i + 1) | LOOKS(i + 2) | LOOKS(i + 3)) & 1)
                         break;
         for (; i + 1 < n; i++)
-                if (BEGINS(i) & 1)
+                if (LOOKS(i) & 1)
                         return i;
-#undef BEGINS
+#undef LOOKS
         return i < n && r->first[p[i]] ? i : n;
 }
 
-/* Whether a line ended before p[i]: LF, CR, or \n, \r as JSON has them. */
+/* Whether a line ended before p[i]: LF, CR, \n, \r or %0a, %0d. */
 static bool line_begins(const struct redact_stream *s, const uint8_t *p, size_t i) {
-        uint8_t a = i >= 1 ? p[i - 1] : s->near[1];
+        uint8_t c[NEAR];
 
-        if (a == '\n' || a == '\r')
-                return true;
-        return (a == 'n' || a == 'r') && (i >= 2 ? p[i - 2] : s->near[i]) == '\\';
+        for (size_t k = 0; k < NEAR; k++)
+                c[k] = i + k >= NEAR ? p[i + k - NEAR] : s->near[i + k];
+        switch (c[2]) {
+        case '\n': case '\r': return true;
+        case 'n': case 'r': return c[1] == '\\';
+        case 'a': case 'A': case 'd': case 'D': return c[1] == '0' && c[0] == '%';
+        default: return false;
+        }
 }
 
 /* What begins at p[i]. */
 static int begin(const struct redactor *r, struct redact_stream *s, const uint8_t *p, size_t i, size_t n, bool last) {
         s->n_runs = s->best = 0;
-        if (r->first[p[i]] & BEGINS_WHOLE)
-                start_runs(r, s, 0, r->n_whole);
+        bool whole = i + 1 < n ? r->begins[p[i]][p[i + 1] >> 6] >> (p[i + 1] & 63) & 1 : r->first[p[i]] & BEGINS_WHOLE;
+        if (whole)
+                start_runs(r, s, 0, r->n_whole, p[i]);
         if (r->first[p[i]] & BEGINS_LATE && line_begins(s, p, i))
-                start_runs(r, s, r->n_whole, r->n_forms);
-        return follow_all(r, s, p + i, n - i, last);
+                start_runs(r, s, r->n_whole, r->n_forms, p[i]);
+        return s->n_runs > 0 ? follow_all(r, s, p + i, n - i, last) : NO;
 }
 
 /* Returns how many bytes are decided. under_way: the runs of the stream are from the first byte on. */
@@ -332,6 +351,7 @@ static size_t scan(const struct redactor *r, struct redact_stream *s, uint8_t *p
         size_t i = 0;
         int is;
 
+        s->place.p = NULL;
         while (i < n) {
                 if (under_way)
                         is = follow_all(r, s, p, n, last);
@@ -348,10 +368,11 @@ static size_t scan(const struct redactor *r, struct redact_stream *s, uint8_t *p
                 if (is == YES) {
                         s->found[r->forms[s->best_form].pair]++;
                         i += replace(r, s->best_form, p + i, s->best);
+                        s->place.p = NULL;
                         look = NEAR;
                         continue;
                 }
-                if (p[i] == '\n' || p[i] == '\r' || p[i] == '\\')
+                if (p[i] == '\n' || p[i] == '\r' || p[i] == '\\' || p[i] == '%')
                         look = NEAR;
                 i++;
         }
@@ -370,8 +391,8 @@ ssize_t redact_feed(const struct redactor *r, struct redact_stream *s, const cha
         n += s->held;
         size_t done = scan(r, s, all, n, s->held > 0, last);
         for (size_t i = done < NEAR ? 0 : done - NEAR; i < done; i++) {
-                s->near[0] = s->near[1];
-                s->near[1] = all[i];
+                memmove(s->near, s->near + 1, NEAR - 1);
+                s->near[NEAR - 1] = all[i];
         }
         s->held = n - done;
         if (s->held > 0)
@@ -494,7 +515,13 @@ static void add_forms(struct redactor *r) {
 
 static bool may_begin(const struct redactor *r, size_t form, const uint8_t *p, size_t n) {
         struct run run = {.form = (uint16_t)form, .symbol = r->forms[form].from};
-        return follow(r, &run, p, n, false) != NO;
+        struct place place = {};
+
+        return follow(r, &run, &place, p, n, false) != NO;
+}
+
+static void pair_set(uint64_t table[256][4], unsigned a, unsigned b) {
+        table[a][b >> 6] |= (uint64_t)1 << (b & 63);
 }
 
 /* By trying what one byte and what two may be the beginning of. */
@@ -505,19 +532,21 @@ static void make_table(struct redactor *r) {
                         if (!may_begin(r, form, (uint8_t[]){(uint8_t)a}, 1))
                                 continue;
                         r->first[a] |= whole ? BEGINS_WHOLE : BEGINS_LATE;
+                        r->forms[form].first[a >> 6] |= (uint64_t)1 << (a & 63);
                         for (unsigned b = 0; whole && b < 256; b++)
                                 if (may_begin(r, form, (uint8_t[]){(uint8_t)a, (uint8_t)b}, 2))
-                                        r->begins[a][b >> 6] |= (uint64_t)1 << (b & 63);
+                                        pair_set(r->begins, a, b);
                 }
-        /* Line breaks, for what begins after them. */
+        memcpy(r->looks, r->begins, sizeof(r->looks));
         for (unsigned b = 0; b < 256; b++)
                 if (r->first[b] & BEGINS_LATE) {
-                        r->begins['\n'][b >> 6] |= (uint64_t)1 << (b & 63);
-                        r->begins['\r'][b >> 6] |= (uint64_t)1 << (b & 63);
+                        pair_set(r->looks, '\n', b);
+                        pair_set(r->looks, '\r', b);
                 }
         if (r->n_whole < r->n_forms) {
-                r->begins['\\']['n' >> 6] |= (uint64_t)1 << ('n' & 63);
-                r->begins['\\']['r' >> 6] |= (uint64_t)1 << ('r' & 63);
+                pair_set(r->looks, '\\', 'n');
+                pair_set(r->looks, '\\', 'r');
+                pair_set(r->looks, '%', '0');
         }
 }
 

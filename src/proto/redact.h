@@ -13,8 +13,8 @@
  *
  * Not found: a part of the text, other ciphers and encodings, compression, UTF-16; of a text that has % \ or & in it, an
  * occurrence that has the same one of these now escaped and now not.
- * Of base64 that is broken after one, two or three characters of the text, those stay and the rest is replaced: held back until
- * the next line comes, they would delay every line that happens to end like that.
+ * Of base64 that is broken (by CR, LF, \n, \r, %0d or %0a) after one, two or three characters of the text, those stay and the rest
+ * is replaced: held back until the next line comes, they would delay every line that happens to end like that.
  *
  * The cost of a byte is bounded whoever sends it: what may begin there is followed once, up to the longest form's length, and
  * what is held back is not read again when more comes. */
