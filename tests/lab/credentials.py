@@ -65,7 +65,7 @@ def forms(data):
     text = data.decode("latin-1")
     yield data
     yield text.encode("utf-16-le")
-    for plain in ("", "/", "/:@!$'()*,;"):      # what is left as it is in a query by one program or another
+    for plain in ("", "/", "/:@!$'()*,;="):      # what is left as it is in a query by one program or another
         yield urllib.parse.quote(data, safe=plain).encode()
     yield urllib.parse.quote_plus(data).encode()
     for digits in ("02x", "02X"):
