@@ -34,11 +34,26 @@ static const char *made(const char *prefix, size_t n, const char *alphabet) {
         return s;
 }
 
+/* Without the NUL, so that what is read beyond the end is seen. */
+static char *exact(const char *s, size_t n) { return memcpy(malloc(n + (n == 0)), s, n); }
+
 static int make(const char *value, char *ret, struct error *e) {
         static uint8_t random[PLACEHOLDER_RANDOM(SECRET_VALUE_MAX)];
+        size_t n = strlen(value);
+        char *copy = exact(value, n);
 
-        chances(random, PLACEHOLDER_RANDOM(strlen(value)));
-        return placeholder_make(value, strlen(value), random, PLACEHOLDER_RANDOM(strlen(value)), ret, e);
+        chances(random, PLACEHOLDER_RANDOM(n));
+        int r = placeholder_make(copy, n, random, PLACEHOLDER_RANDOM(n), ret, e);
+        free(copy);
+        return r;
+}
+
+static const struct secret_kind *kind_of(const char *value) {
+        char *copy = exact(value, strlen(value));
+        const struct secret_kind *k = secret_kind_of(copy, strlen(value));
+
+        free(copy);
+        return k;
 }
 
 static bool same_class(char a, char b) {
@@ -83,12 +98,12 @@ TEST(known_kinds) {
         for (size_t i = 0; i < ELEMENTSOF(kinds); i++)
                 for (unsigned round = 0; round < 50; round++) {
                         const char *value = made(kinds[i].prefix, kinds[i].n, kinds[i].alphabet);
-                        const struct secret_kind *kind = secret_kind_of(value, strlen(value));
+                        const struct secret_kind *kind = kind_of(value);
                         check(kind != NULL);
                         check_streq(kind->name, kinds[i].name);
                         const char *p = placeholder(value);
                         check(str_after(p, kinds[i].prefix) || str_after(p, kind->prefix));
-                        check(secret_kind_of(p, strlen(p)) == kind);
+                        check(kind_of(p) == kind);
                         for (const char *c = p + strlen(kinds[i].prefix); *c; c++)
                                 check(strchr(kinds[i].alphabet, *c));
                         check(secret_foreign("X-Anything", value, strlen(value)));
@@ -98,17 +113,17 @@ TEST(known_kinds) {
 /* The fields of the table that others build on. */
 TEST(how_kinds_are_sent) {
         const char *github = made("ghp_", 36, mixed), *pypi = made("pypi-", 170, mixed), *google = made("AI" "za", 35, mixed), *npm = made("npm_", 36, mixed);
-        const struct secret_kind *k = secret_kind_of(github, strlen(github));
+        const struct secret_kind *k = kind_of(github);
 
         check(strstr(k->hosts, "api.github.com") && k->place == SECRET_HEADER);
         check_streq(k->form, "Authorization: Bearer {}");
-        k = secret_kind_of(pypi, strlen(pypi));
+        k = kind_of(pypi);
         check(k->place == SECRET_BASIC && !k->hosts);
         check_streq(k->form, "__token__");
         check_streq(k->preset, "pip-install");
-        k = secret_kind_of(google, strlen(google));
+        k = kind_of(google);
         check_streq(k->form, "x-goog-api-key: {}");
-        k = secret_kind_of(npm, strlen(npm));
+        k = kind_of(npm);
         check_streq(k->preset, "npm-install");
 }
 
@@ -116,13 +131,13 @@ TEST(unknown_kinds) {
         static const char *const values[] = {"", "x", "ghp_", "ghp_short", "sk-learn", "sk-ant-", "hello world", "eyJ", "eyJhbGciOiJIUzI1NiJ9", "eyJhbGci.eyJ.x"};
 
         for (size_t i = 0; i < ELEMENTSOF(values); i++)
-                check(!secret_kind_of(values[i], strlen(values[i])));
+                check(!kind_of(values[i]));
         const char *more = made("ghp_", 36, mixed);
         char behind[64];
         snprintf(behind, sizeof(behind), "%s!", more);
-        check(!secret_kind_of(behind, strlen(behind)));
+        check(!kind_of(behind));
         snprintf(behind, sizeof(behind), " %s", more);
-        check(!secret_kind_of(behind, strlen(behind)));
+        check(!kind_of(behind));
 }
 
 /* CRC-32 and base 62 once more, by division. */
@@ -172,6 +187,9 @@ TEST(checksum_is_wrong) {
                 check(placeholder_make(value, 40, random, sizeof(random), ret, &e) == 0);
                 check(memcmp(ret, wanted, 39) == 0 && ret[39] != wanted[39] && same_class(ret[39], wanted[39]));
                 check(!checksum_right(ret));
+                /* What only looks so without the prefix has none. */
+                check(placeholder_make(value + 4, 36, random, sizeof(random), ret, &e) == 0);
+                check_streq(ret, wanted + 4);
                 /* One that is wrong already stays. */
                 random[0] = (uint8_t)((random[0] + 1) % 10);
                 check(placeholder_make(value, 40, random, sizeof(random), ret, &e) == 0);
@@ -217,11 +235,37 @@ TEST(hexadecimal) {
                 p = placeholder(uuid);
                 check(strlen(p) == 36 && p[8] == '-' && p[14] == '4' && p[19] == 'b' && strspn(p, "0123456789abcdef-") == 36);
         }
-        /* A word that happens to be of these letters is no number. */
-        bool beyond = false;
-        for (unsigned round = 0; round < 50; round++)
-                beyond |= strspn(placeholder("deadbeefcafe"), hex) < 12;
-        check(beyond);
+        for (unsigned round = 0; round < 20; round++)
+                check(strspn(placeholder("0123456789abcdef"), hex) == 16);
+}
+
+/* With a prefix before it too. */
+TEST(uuid_of_a_kind) {
+        for (unsigned round = 0; round < 20; round++) {
+                const char *p = placeholder("sk-ant-" "01234567-89ab-4cde-8f01-23456789abcd");
+                check(str_after(p, "sk-ant-") && p[7 + 14] == '4' && p[7 + 19] == '8');
+        }
+}
+
+static bool goes_beyond(const char *value, size_t at, const char *alphabet) {
+        for (unsigned round = 0; round < 60; round++)
+                if (!strchr(alphabet, placeholder(value)[at]))
+                        return true;
+        return false;
+}
+
+/* A word that happens to be of these letters is no number, nor is one with others, or in both cases. */
+TEST(not_hexadecimal) {
+        check(goes_beyond("deadbeefcafe", 0, hex));
+        check(goes_beyond("deadbeefcafe012", 0, hex));
+        check(!goes_beyond("deadbeefcafe0123", 0, hex));
+        check(goes_beyond("gggggggggggggggggggggggg", 0, hex));
+        check(goes_beyond("deadbeefcafe0123.", 0, hex));
+        check(goes_beyond("deadbeefCAFE0123", 0, hex));
+        check(goes_beyond("deadbeefCAFE0123", 8, "0123456789ABCDEF"));
+        check(goes_beyond("g1234567-89ab-4cde-8f01-23456789abcd", 14, "4")); /* no UUID */
+        check(goes_beyond("01234567-89ab-4cde-8f01-23456789abc", 14, "4"));
+        check(!goes_beyond("01234567-89ab-4cde-8f01-23456789abcd", 19, "8"));
 }
 
 static void base64url(const char *s, char *ret) {
@@ -242,7 +286,7 @@ TEST(jwt) {
         base64url("{\"alg\":\"RS256\",\"typ\":\"JWT\"}", header);
         base64url("{\"sub\":\"somebody\",\"exp\":4102444800}", payload);
         snprintf(token, sizeof(token), "%s.%s.%s", header, payload, made("", 86, mixed));
-        const struct secret_kind *k = secret_kind_of(token, strlen(token));
+        const struct secret_kind *k = kind_of(token);
         check(k != NULL);
         check_streq(k->name, "JSON Web Token");
         const char *p = placeholder(token);
@@ -250,8 +294,18 @@ TEST(jwt) {
         check(strncmp(p + strlen(header) + 1, payload, strlen(payload)) != 0);
         check(p[strlen(header) + 1 + strlen(payload)] == '.');
         check(secret_foreign("cookie", token, strlen(token)));
+        bool first = false;
+        for (unsigned round = 0; round < 20; round++)
+                first |= placeholder(token)[strlen(header) + 1] != payload[0];
+        check(first);
         token[strlen(header)] = '!';
-        check(!secret_kind_of(token, strlen(token)));
+        check(!kind_of(token));
+        /* The shortest. */
+        check(kind_of("eyJh.bcde.fghijklmnopqrst"));
+        check(!kind_of("eyJh.bcde.fghijklmnopqrs"));
+        check(!kind_of("eyJ.bcde.fghijklmnopqrstu"));
+        check(!kind_of("eyJh.bcd.fghijklmnopqrstu"));
+        check(!kind_of("eyJhbcdefghijk.fghijklmnopqrstu"));
 }
 
 static void refused(const char *value, size_t n, const char *why) {
@@ -282,6 +336,11 @@ TEST(refused) {
         refused("Abcdefgh\t12345", 14, "printable");
         refused("Abcdefgh\0k12345", 15, "printable");
         refused("Abcdefgh\177x12345", 15, "printable");
+        for (unsigned i = 0; i < 14; i++) {
+                char one[] = "Abcdefgh123456";
+                one[i] = '\n';
+                refused(one, 14, "printable");
+        }
         refused("Abcd\xc3\xbc" "fgh12345", 14, "printable");
         refused("12345678", 8, "too few letters and digits");
         refused("abcdefgh", 8, "too few letters and digits");
@@ -346,7 +405,13 @@ TEST(uniform) {
                 check(hexes[i] == 42);
 }
 
-static bool foreign(const char *name, const char *value) { return secret_foreign(name, value, strlen(value)); }
+static bool foreign(const char *name, const char *value) {
+        char *copy = exact(value, strlen(value));
+        bool r = secret_foreign(name, copy, strlen(value));
+
+        free(copy);
+        return r;
+}
 
 TEST(foreign_authorization) {
         check(foreign("Authorization", "Bearer abcdef"));
@@ -366,6 +431,11 @@ TEST(foreign_authorization) {
         check(!foreign("Authorization", "   "));
         check(!foreign("Authorization", "Bearer"));
         check(!foreign("Authorization", "bearer "));
+        check(!foreign("Authorization", "\tbearer \t"));
+        check(!foreign("Authorization", "Basic YT4/Og==")); /* a>?: */
+        check(!foreign("Authorization", "Basic YT4_Og"));
+        check(!foreign("Authorization", "Basic YX5+Og==")); /* a~~: */
+        check(!foreign("Authorization", "Basic YX5-Og"));
         check(!foreign("Authorization", "Basic"));
         check(!foreign("Authorization", "Basic =="));
         check(!foreign("Authorization", "Basic dXNlcjo="));  /* user: */
@@ -419,8 +489,13 @@ TEST(foreign_fields) {
         check(foreign("Cookie", text));
         snprintf(text, sizeof(text), "a=%%7B%%22t%%22%%3A%%22%s%%22%%7D", made("ghp_", 36, mixed));
         check(foreign("Cookie", text));
-        snprintf(text, sizeof(text), "x%s", made("ghp_", 36, mixed));
-        check(!foreign("Cookie", text));
+        snprintf(text, sizeof(text), "%%22%s", made("ghp_", 36, mixed));
+        check(foreign("Cookie", text));
+        static const char *const within[] = {"x", "-", "_", "a22", "%2g", "%g2", "222", "2%2"};
+        for (size_t i = 0; i < ELEMENTSOF(within); i++) {
+                snprintf(text, sizeof(text), "%s%s", within[i], made("ghp_", 36, mixed));
+                check(!foreign("Cookie", text));
+        }
         snprintf(text, sizeof(text), "\"%s\"", made("sk-ant-" "api03-", 90, mixed));
         check(foreign("X-Note", text));
 }

@@ -43,6 +43,7 @@ static const char *hash_of(const char *s, char text[SHA256_TEXT]) {
 }
 
 /* The Authorization of one; token may be "". */
+static bool twice; /* the path is encoded */
 static const char *sign(const struct example *x, bool s3, const char *token) {
         static char buf[SIGV4_AUTHORIZATION_MAX];
         static struct request r;
@@ -58,7 +59,7 @@ static const char *sign(const struct example *x, bool s3, const char *token) {
                 f[n++] = (struct sigv4_field){T("x-amz-content-sha256"), T(payload)};
         f[n++] = (struct sigv4_field){T("x-amz-date"), T(time)};
         f[n++] = (struct sigv4_field){T("host"), s3 ? T("examplebucket.s3.amazonaws.com") : T("example.amazonaws.com")};
-        const struct sigv4_request q = {&r, f, n, T(payload), T(time), T("us-east-1"), s3 ? T("s3") : T("service"), true};
+        const struct sigv4_request q = {&r, f, n, T(payload), T(time), T("us-east-1"), s3 ? T("s3") : T("service"), !twice};
         const struct sigv4_credentials c = {s3 ? T(S3_ACCESS) : T("AKIDEXAMPLE"), s3 ? T(S3_SECRET) : T(SUITE_SECRET), T(token)};
         memset(&work, 0xff, sizeof(work));
         ssize_t length = sigv4_sign(&q, &c, &work, buf, sizeof(buf), &why);
@@ -143,6 +144,19 @@ TEST(s3) {
                 check_example(examples + i, true, "");
 }
 
+/* As botocore has them: a path that is encoded twice; keys of a query in every order that there is. */
+TEST(encodings) {
+        static const struct example path = {"path", "GET", "/a%20b/\xc3\xbc$/~?x=1", "b:c", "", "3cd9c57149650cc4352344a4f5e014f4ef43ad3ba7bfea3ef6fb5453b520fc91"};
+        static const struct example query = {"query", "GET", "/?a-=0&a=2&a+=3&a=10&~=5&%7e=6&%c3%9c=7&%25=8&a=1&A=9&=11&%2b=12", "b:c", "",
+                                             "e67c911fab35e269823135ebe5de7852eb7ae3ddb13f4e48ca54a12c47926b1d"};
+
+        twice = true;
+        check_example(&path, false, "");
+        check_example(&query, false, "");
+        twice = false;
+        check(!strstr(sign(&path, false, ""), path.signature));
+}
+
 /* Whatever is changed changes the signature; a blank, a field's or a key's place does not. */
 TEST(what_is_signed) {
         static const struct example base = {"", "GET", "/a%20b/?k=1&l=", "my-header:a b", "x", ""};
@@ -153,8 +167,11 @@ TEST(what_is_signed) {
                 {"", "GET", "/a%20b/?k=1", "my-header:a b", "x", ""}, {"", "GET", "/a%20b/?k=1&l=", "my-header:ab", "x", ""},
                 {"", "GET", "/a%20b/?k=1&l=", "my-headers:a b", "x", ""}, {"", "GET", "/a%20b/?k=1&l=", "my-header:a b", "y", ""},
                 {"", "GET", "/a%20b/?k=1&k=1&l=", "my-header:a b", "x", ""}, {"", "GET", "/a%20b/?k=1&l=", "my-header:a b\nmy-header:", "x", ""}};
+        static const struct example one_byte[] = {{"", "GET", "/", "b:c", "", ""}, {"", "GET", "/", "c:c", "", ""}};
         char first[SIGV4_AUTHORIZATION_MAX];
 
+        snprintf(first, sizeof(first), "%s", sign(one_byte, false, ""));
+        check(strcmp(first + strlen(first) - 64, strchr(sign(one_byte + 1, false, ""), 0) - 64) != 0);
         snprintf(first, sizeof(first), "%s", sign(&base, false, ""));
         for (size_t i = 0; i < ELEMENTSOF(same_ones); i++)
                 check_streq(sign(same_ones + i, false, ""), first);
@@ -252,6 +269,10 @@ TEST(read_refuses) {
         refuses("AWS4-HMAC-SHA256 Credential=" SCOPE ", SignedHeaders=host;, Signature=" SIG, -EINVAL);
         refuses("AWS4-HMAC-SHA256 Credential=" SCOPE ", SignedHeaders=a b;host, Signature=" SIG, -EINVAL);
         refuses("AWS4-HMAC-SHA256 Credential=" SCOPE ", SignedHeaders=host, Signature=" SIG "0", -EINVAL);
+        refuses("AWS4-HMAC-SHA256 Credential=" SCOPE ", SignedHeaders=host, " SIG, -EINVAL);
+        refuses("AWS4-HMAC-SHA256 Credential=" SCOPE ", host, Signature=" SIG, -EINVAL);
+        refuses(SCOPE ", SignedHeaders=host, Signature=" SIG, -EINVAL);
+        refuses("AWS4-HMAC-SHA256 Credential=a/20150830/r/s/SignedHeaders=host, Signature=" SIG, -EINVAL);
         refuses("AWS4-HMAC-SHA256 Credential=" SCOPE ", SignedHeaders=host, Signature=" SIG " ", -EINVAL);
         refuses("AWS4-HMAC-SHA256 Credential=" SCOPE ", SignedHeaders=host, Signature=" SIG ", Signature=" SIG, -EINVAL);
         refuses("AWS4-HMAC-SHA256 Credential=" SCOPE ", SignedHeaders=host, Signature=0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef", -EINVAL);
@@ -285,12 +306,13 @@ struct whole {
         struct sigv4_field f[SIGV4_FIELDS_MAX + 1];
         struct sigv4_request q;
         struct sigv4_credentials c;
-        char buf[SIGV4_AUTHORIZATION_MAX];
+        char *buf; /* of just this size, so that what is written beyond is seen */
         size_t size;
 };
 static struct whole *whole(void) {
         static struct whole w;
 
+        free(w.buf);
         memset(&w, 0, sizeof(w));
         w.r.method = T("GET");
         read_target("/a", &w.r);
@@ -299,8 +321,12 @@ static struct whole *whole(void) {
         w.f[2] = (struct sigv4_field){T("x-more"), T("y")};
         w.q = (struct sigv4_request){&w.r, w.f, 3, T("UNSIGNED-PAYLOAD"), T("20150830T123600Z"), T("us-east-1"), T("s3"), true};
         w.c = (struct sigv4_credentials){T("AKIDEXAMPLE"), T(SUITE_SECRET), T("")};
-        w.size = sizeof(w.buf);
+        w.buf = malloc(w.size = SIGV4_AUTHORIZATION_MAX);
         return &w;
+}
+static void resize(struct whole *w, size_t size) {
+        w->buf = realloc(w->buf, size + (size == 0));
+        w->size = size;
 }
 static void signs(struct whole *w, ssize_t expected, const char *expected_why) {
         struct sigv4_work work;
@@ -341,6 +367,13 @@ TEST(sign_refuses) {
         SPOILT(w->q.service = T(""), -EINVAL, "service");
         SPOILT(w->q.time = T("20150830T123600"), -EINVAL, "the time");
         SPOILT(w->q.time = T("20150830T246000Z"), -EINVAL, "the time");
+        SPOILT(w->q.time = T("20150830T240000Z"), -EINVAL, "the time");
+        SPOILT(w->q.time = T("20150830T236000Z"), -EINVAL, "the time");
+        SPOILT(w->q.time = T("20150830T235961Z"), -EINVAL, "the time");
+        SPOILT(w->q.time = T("20150230T123600Z"), -EINVAL, "the time");
+        SPOILT(w->q.time = T("20150830 123600Z"), -EINVAL, "the time");
+        SPOILT(w->q.time = T("20150830T123600+"), -EINVAL, "the time");
+        SPOILT(w->q.time = T("20150830T1236aaZ"), -EINVAL, "the time");
         SPOILT(w->q.time = T("20150830T123601Z"), -EINVAL, "x-amz-date");
         SPOILT(w->q.payload = T("STREAMING-AWS4-HMAC-SHA256-PAYLOAD"), -EINVAL, "pieces");
         SPOILT(w->q.payload = T("STREAMING-UNSIGNED-PAYLOAD-TRAILER"), 0, "");
@@ -364,9 +397,10 @@ TEST(sign_refuses) {
         SPOILT(w->r.method.n = 0, -EINVAL, "no method");
         SPOILT(for (unsigned i = 3; i <= SIGV4_FIELDS_MAX; i++) w->f[i] = w->f[2]; w->q.n_fields = SIGV4_FIELDS_MAX, 0, "");
         SPOILT(for (unsigned i = 3; i <= SIGV4_FIELDS_MAX; i++) w->f[i] = w->f[2]; w->q.n_fields = SIGV4_FIELDS_MAX + 1, -E2BIG, "too many");
-        SPOILT(signs(w, 0, ""); w->size = strlen(w->buf) + 1, 0, "");
-        SPOILT(signs(w, 0, ""); w->size = strlen(w->buf), -ENOBUFS, "does not fit");
-        SPOILT(w->size = 0, -ENOBUFS, "does not fit");
+        SPOILT(signs(w, 0, ""); resize(w, strlen(w->buf) + 1), 0, "");
+        SPOILT(signs(w, 0, ""); resize(w, strlen(w->buf)), -ENOBUFS, "does not fit");
+        SPOILT(resize(w, 40), -ENOBUFS, "does not fit");
+        SPOILT(resize(w, 0), -ENOBUFS, "does not fit");
 }
 
 /* All at their limits, it still fits. */
