@@ -216,32 +216,55 @@ static char *bound_of(const struct store_secret *s) {
         return str_printf(FIRST_LINE "\nsecret %s %llu %s", s->name, (unsigned long long)s->time, s->kind ?: "-");
 }
 
-int secret_store_get(const struct secret_store *s, const char *name, struct vault_text *ret, struct error *e) {
-        for (size_t i = 0; i < s->n; i++) {
-                const struct store_secret *one = &s->secrets[i];
-                if (!streq(one->name, name))
-                        continue;
-                _cleanup_free_ char *bound = bound_of(one);
-                _cleanup_vault_ struct vault_text v = {};
-                int r = bound ? vault_alloc(one->n_box - STORE_TAG_SIZE, &v, e) : out_of_memory(e);
-                if (r < 0)
-                        return r;
-                if (crypto_aead_xchacha20poly1305_ietf_decrypt((uint8_t *)v.p, NULL, NULL, one->box, one->n_box, (const uint8_t *)bound, strlen(bound),
-                                                               one->nonce, (const uint8_t *)s->key.p) != 0) {
-                        error_set(e, EBADMSG, "the secret %s in %s is damaged, or was changed: it is not used", name, s->path);
-                        return error_fix(e, "belljar secret set %s writes it again", name);
-                }
-                *ret = v;
-                v = (struct vault_text){};
-                return 0;
+/* Where the name is, or would be: true where it is. */
+static bool find(const struct secret_store *s, const char *name, size_t *ret) {
+        size_t i = 0;
+
+        while (i < s->n && strcmp(s->secrets[i].name, name) < 0)
+                i++;
+        *ret = i;
+        return s->secrets && i < s->n && streq(s->secrets[i].name, name);
+}
+
+bool secret_store_has(const struct secret_store *s, const char *name) {
+        size_t i;
+        return find(s, name, &i);
+}
+
+static int unseal(const struct secret_store *s, const struct store_secret *one, struct vault_text *ret, struct error *e) {
+        _cleanup_free_ char *bound = bound_of(one);
+        _cleanup_vault_ struct vault_text v = {};
+
+        if (!bound)
+                return out_of_memory(e);
+        int r = vault_alloc(one->n_box - STORE_TAG_SIZE, &v, e);
+        if (r < 0)
+                return r;
+        if (crypto_aead_xchacha20poly1305_ietf_decrypt((uint8_t *)v.p, NULL, NULL, one->box, one->n_box, (const uint8_t *)bound, strlen(bound), one->nonce,
+                                                       (const uint8_t *)s->key.p) != 0) {
+                error_set(e, EBADMSG, "the secret %s in %s is damaged, or was changed: it is not used", one->name, s->path);
+                return error_fix(e, "belljar secret set %s writes it again", one->name);
         }
-        error_set(e, ENOENT, "the store has no secret %s", name);
-        return error_fix(e, "belljar secret set %s adds it; belljar secret ls lists what there is", name);
+        *ret = v;
+        v = (struct vault_text){};
+        return 0;
+}
+
+int secret_store_get(const struct secret_store *s, const char *name, struct vault_text *ret, struct error *e) {
+        size_t i;
+
+        if (!find(s, name, &i)) {
+                error_set(e, ENOENT, "the store has no secret %s", name);
+                return error_fix(e, "belljar secret set %s adds it; belljar secret ls lists what there is", name);
+        }
+        return s->key.p ? unseal(s, &s->secrets[i], ret, e) : error_set(e, ENOKEY, "%s is locked", s->path);
 }
 
 static int seal(const struct secret_store *s, struct store_secret *one, const struct vault_text *value, struct error *e) {
         _cleanup_free_ char *bound = bound_of(one);
 
+        if (!s->key.p)
+                return error_set(e, ENOKEY, "%s is locked", s->path);
         one->n_box = value->n + STORE_TAG_SIZE;
         if (!bound || !(one->box = malloc(one->n_box)))
                 return out_of_memory(e);
@@ -340,16 +363,6 @@ static void drop(struct secret_store *s, size_t i) {
         secret_free(&s->secrets[i]);
         memmove(&s->secrets[i], &s->secrets[i + 1], (s->n - i - 1) * sizeof(s->secrets[0]));
         s->n--;
-}
-
-/* Where the name is, or would be: true where it is. */
-static bool find(const struct secret_store *s, const char *name, size_t *ret) {
-        size_t i = 0;
-
-        while (i < s->n && strcmp(s->secrets[i].name, name) < 0)
-                i++;
-        *ret = i;
-        return i < s->n && streq(s->secrets[i].name, name);
 }
 
 static int put(struct secret_store *s, struct store_secret *one, struct error *e) {

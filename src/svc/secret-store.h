@@ -59,7 +59,8 @@ typedef int (*store_ask_fn)(bool again, unsigned attempt, void *data, struct vau
  * not exist gets its key this way. attempts: how many times `ask` may be asked. */
 int secret_store_unlock(struct secret_store *s, store_ask_fn ask, unsigned attempts, void *data, struct error *e) _must_check_;
 
-/* All below but remove: of an unlocked one. */
+bool secret_store_has(const struct secret_store *s, const char *name);
+/* Both: of an unlocked one, else -ENOKEY. */
 int secret_store_get(const struct secret_store *s, const char *name, struct vault_text *ret, struct error *e) _must_check_;
 /* Adds or replaces. Takes the lock, reads again what others have changed meanwhile, writes whole, durably. */
 int secret_store_set(struct secret_store *s, const char *name, const char *kind, const struct vault_text *value, struct error *e) _must_check_;

@@ -26,7 +26,7 @@ static void take_back(struct vault_text *t) {
         }
 }
 
-/* 1: the line is whole. -EINTR: a signal. */
+/* 1: the line is whole. -EILSEQ: a key that is no character, such as an arrow. */
 static int take(const struct termios *t, struct vault_text *ret, char c) {
         if (c == '\n' || c == '\r')
                 return 1;
@@ -37,6 +37,8 @@ static int take(const struct termios *t, struct vault_text *ret, char c) {
         else if (c == (char)t->c_cc[VKILL])
                 while (ret->n > 0)
                         take_back(ret);
+        else if ((unsigned char)c < 0x20)
+                return -EILSEQ;
         else if (ret->n == ret->cap)
                 return -EFBIG;
         else
@@ -99,6 +101,8 @@ int ask_hidden(const char *prompt, size_t max, struct vault_text *ret, struct er
         } while (r == -EINTR);
         if (r == -ECANCELED)
                 return error_set(e, ECANCELED, "nothing was typed");
+        if (r == -EILSEQ)
+                return error_set(e, EILSEQ, "that has a key in it that is no character");
         if (r == -EFBIG)
                 return error_set(e, EFBIG, "that is too long: at most %zu characters", max);
         if (r < 0)

@@ -1,6 +1,7 @@
 /* `belljar secret`: Belljar's own store of secrets (revoke: of a run, secret-revoke.c). No value is ever an argument, printed,
  * or in an ordinary buffer. */
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -157,11 +158,8 @@ static int hand_over(const char *name, struct arguments *a, struct error *e) {
         int r = secret_store_open(&s, e);
         if (r < 0)
                 return r;
-        bool there = false;
-        for (size_t i = 0; i < s.n; i++)
-                there |= streq(s.secrets[i].name, name);
         /* Nobody is asked for a passphrase because of a name that is not there. */
-        if ((there && (r = unlock(&s, a, e)) < 0) || (r = secret_store_get(&s, name, &v, e)) < 0)
+        if ((secret_store_has(&s, name) && (r = unlock(&s, a, e)) < 0) || (r = secret_store_get(&s, name, &v, e)) < 0)
                 return r;
         warn_unlocked(&v);
         r = fd_write_all(1, v.p, v.n);
@@ -203,6 +201,9 @@ int command_secret(int argc, char **argv) {
 
         if (!a.passphrase_file && getenv(PASSPHRASE_VARIABLE))
                 a.passphrase_file = getenv(PASSPHRASE_VARIABLE);
+        /* Not even another process of this user reads its memory. */
+        if (r >= 0 && prctl(PR_SET_DUMPABLE, 0) < 0)
+                r = error_errno(&e, errno, "this process cannot be closed to others");
         if (r >= 0)
                 r = first < argc ? dispatch(argv[first], argv + first + 1, argc - first - 1, &a, &e) : usage(&e);
         if (r >= 0)
