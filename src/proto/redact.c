@@ -500,17 +500,20 @@ static void add_base64(struct redactor *r, struct form f, uint8_t offset, size_t
 }
 
 static void add_forms(struct redactor *r) {
-        for (uint16_t i = 0; i < r->n_pairs; i++) {
-                add_plain(r, (struct form){.pair = i});
-                add_form(r, &(struct form){.pair = i, .kind = HEX, .end = (uint32_t)(2 * r->pairs[i].n)});
+        for (size_t i = 0; i < r->n_pairs; i++) {
+                struct form f = {.pair = (uint16_t)i};
+                add_plain(r, f);
                 for (uint8_t offset = 0; offset < 3; offset++)
-                        add_base64(r, (struct form){.pair = i}, offset, 0);
+                        add_base64(r, f, offset, 0);
+                f.kind = HEX;
+                f.end = (uint32_t)(2 * r->pairs[i].n);
+                add_form(r, &f);
         }
         r->n_whole = r->n_forms;
-        for (uint16_t i = 0; i < r->n_pairs; i++)
+        for (size_t i = 0; i < r->n_pairs; i++)
                 for (uint8_t offset = 0; offset < 3; offset++)
                         for (size_t late = 1; late <= LATE_STARTS; late++)
-                                add_base64(r, (struct form){.pair = i}, offset, late);
+                                add_base64(r, (struct form){.pair = (uint16_t)i}, offset, late);
 }
 
 static bool may_begin(const struct redactor *r, size_t form, const uint8_t *p, size_t n) {
