@@ -43,19 +43,33 @@ static const char *hosts_of(const char *text) {
         return at && at[1] && strspn(at + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_*:,[]") == strlen(at + 1) ? at : NULL;
 }
 
-static int add_hosts(struct policy *p, const char *hosts, const char *name, struct error *e) {
+/* A name without a dot is no host of the internet. */
+static bool is_preset(const char *host, size_t n) { return !memchr(host, '.', n) && !memchr(host, ':', n) && !memchr(host, '*', n); }
+
+bool policy_secret_has_preset(const char *text) {
+        const char *hosts = hosts_of(text);
+
+        for (hosts = hosts ? hosts + 1 : ""; *hosts; hosts += strcspn(hosts, ","), hosts += *hosts == ',')
+                if (is_preset(hosts, strcspn(hosts, ",")))
+                        return true;
+        return false;
+}
+
+static int add_hosts(struct policy *p, const char *hosts, const char *name, policy_add_preset *add, struct error *e) {
         int r = 0;
 
         while (r >= 0 && *hosts) {
                 size_t n = strcspn(hosts, ",");
                 _cleanup_free_ char *host = strndup(hosts, n);
-                r = host ? network_add_allow_with(&p->network, host, name, e) : error_set(e, ENOMEM, "out of memory");
+                if (!host)
+                        return error_set(e, ENOMEM, "out of memory");
+                r = add && is_preset(host, n) ? add(p, host, name, e) : network_add_allow_with(&p->network, host, name, e);
                 hosts += n + (hosts[n] == ',');
         }
         return r;
 }
 
-int policy_add_secret(struct policy *p, const char *text, struct error *e) {
+int policy_add_secret(struct policy *p, const char *text, policy_add_preset *add, struct error *e) {
         const char *at = hosts_of(text);
         _cleanup_free_ char *head = at ? strndup(text, (size_t)(at - text)) : strdup(text), *implied = NULL;
         char *source = head ? strchr(head, '=') : NULL;
@@ -65,7 +79,7 @@ int policy_add_secret(struct policy *p, const char *text, struct error *e) {
         if (source)
                 *source++ = 0;
         if (!secret_name_good(head)) {
-                error_set(e, EINVAL, "--secret takes NAME[=SOURCE][@HOST,...]: a name has letters, digits, dashes and underscores");
+                error_set(e, EINVAL, "--secret takes NAME[=SOURCE][@HOST|PRESET,...]: a name has letters, digits, dashes and underscores");
                 return error_fix(e, "write it like --secret GITHUB_TOKEN@api.github.com or --secret gh=store:github@api.github.com");
         }
         bool had = secret_find(p->network.secrets, p->network.n_secrets, head) != SIZE_MAX;
@@ -79,7 +93,7 @@ int policy_add_secret(struct policy *p, const char *text, struct error *e) {
                 return r;
         if (source)
                 s->line = s->column = 0;
-        return at ? add_hosts(p, at + 1, head, e) : 0;
+        return at ? add_hosts(p, at + 1, head, add, e) : 0;
 }
 
 int policy_add_given(struct policy *p, const char *url, struct error *e) { return network_add_given(&p->network, url, e); }

@@ -140,3 +140,15 @@ int policy_add_use(struct policy *p, const char *name, struct error *e) {
         struct policy_reader c = {.p = p, .name = "the command line", .e = e ?: &scratch};
         return add_one(&c, name, (struct policy_place){});
 }
+
+int policy_add_preset_with(struct policy *p, const char *preset, const char *secret, struct error *e) {
+        struct error scratch = {};
+        struct policy_reader c = {.p = p, .name = "--secret", .e = e ?: &scratch};
+        _cleanup_yaml_ struct yaml_node *list = NULL;
+        /* Names: of letters, digits, dashes and underscores, whoever wrote them (hosts_of, secret_name_good). */
+        _cleanup_free_ char *text = str_printf("- {use: %s, secret: %s}\n", preset, secret);
+
+        if (!text || yaml_read(text, strlen(text), &list, NULL) < 0)
+                return error_set(c.e, text ? EINVAL : ENOMEM, "%s is no preset", preset);
+        return policy_read_network(&c, policy_key_find(NULL, "network"), list);
+}

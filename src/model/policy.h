@@ -122,9 +122,14 @@ int policy_add_use(struct policy *p, const char *name, struct error *e) _must_ch
 int policy_add_allow(struct policy *p, const char *place, struct error *e) _must_check_;
 int policy_add_deny(struct policy *p, const char *place, struct error *e) _must_check_;
 int policy_add_quiet(struct policy *p, const char *place, struct error *e) _must_check_;
-/* --secret: "NAME[=SOURCE][@HOST[:PORT][,...]]": a secret, from env:NAME where no source is named and the policy has none of that name,
- * and for each host a rule that lets any request pass with it. */
-int policy_add_secret(struct policy *p, const char *text, struct error *e) _must_check_;
+/* --secret: "NAME[=SOURCE][@HOST[:PORT]|PRESET[,...]]": a secret, from env:NAME where no source is named and the policy has none of that
+ * name, and for each host a rule that lets any request pass with it. A preset's rules are added with the secret by `add`, which reads
+ * YAML (policy_add_preset_with); NULL: what would be one is taken for a host. */
+typedef int policy_add_preset(struct policy *p, const char *preset, const char *secret, struct error *e);
+int policy_add_secret(struct policy *p, const char *text, policy_add_preset *add, struct error *e) _must_check_;
+policy_add_preset policy_add_preset_with;
+/* Whether text names a preset. */
+bool policy_secret_has_preset(const char *text);
 /* --given */
 int policy_add_given(struct policy *p, const char *url, struct error *e) _must_check_;
 

@@ -96,20 +96,26 @@ TEST(of_the_command_line) {
         struct network *n = &p->network;
         static const char *const bad[] = {"", "=env:A", "a b", "a=", "a=b", "x@https://h/", "a=env:A=B"};
 
-        check(policy_add_secret(p, "gh=store:new", &e) == 0 && n->n_secrets == 1 && n->secrets[0].source == SECRET_STORE && n->secrets[0].place == SECRET_HEADER);
+        check(policy_add_secret(p, "gh=store:new", policy_add_preset_with, &e) == 0 && n->n_secrets == 1 && n->secrets[0].source == SECRET_STORE && n->secrets[0].place == SECRET_HEADER);
         check_streq(n->secrets[0].from, "new");
         check(n->n_rules == 0);
-        check(policy_add_secret(p, "gh@api.example,other.example:8443", &e) == 0 && n->n_rules == 2);
+        check(policy_add_secret(p, "gh@api.example,other.example:8443", policy_add_preset_with, &e) == 0 && n->n_rules == 2);
         check_streq(n->secrets[0].from, "new");
         check_streq(n->rules[0].secret, "gh");
         check(n->rules[0].protocols == NETWORK_HTTPS && n->rules[0].any_query && n->rules[1].ports[0].first == 8443);
-        check(policy_add_secret(p, "TOKEN@api.example", &e) == 0 && n->secrets[1].source == SECRET_ENV);
+        check(policy_add_secret(p, "TOKEN@api.example", policy_add_preset_with, &e) == 0 && n->secrets[1].source == SECRET_ENV);
         check_streq(n->secrets[1].from, "TOKEN");
-        check(policy_add_secret(p, "c=command:op read op://a@b/c", &e) == 0 && n->secrets[2].source == SECRET_COMMAND);
+        check(policy_add_secret(p, "c=command:op read op://a@b/c", policy_add_preset_with, &e) == 0 && n->secrets[2].source == SECRET_COMMAND);
         check_streq(n->secrets[2].from, "op read op://a@b/c");
         check(policy_check(p, &e) == 0);
+        size_t rules = n->n_rules;
+        check(policy_secret_has_preset("k@anthropic") && policy_secret_has_preset("k@a.example,anthropic") && !policy_secret_has_preset("k=store:k@a.example") && !policy_secret_has_preset("k"));
+        check(policy_add_secret(p, "k@anthropic", policy_add_preset_with, &e) == 0 && n->n_rules > rules);
+        for (size_t i = rules; i < n->n_rules; i++)
+                check(n->rules[i].secret && streq(n->rules[i].secret, "k") && streq(n->rules[i].preset, "anthropic"));
+        check(policy_add_secret(p, "k@antropic", policy_add_preset_with, &e) < 0);
         for (size_t i = 0; i < ELEMENTSOF(bad); i++)
-                check(policy_add_secret(p, bad[i], &e) < 0);
+                check(policy_add_secret(p, bad[i], policy_add_preset_with, &e) < 0);
 }
 
 TEST(a_rule_needs_its_secret) {
@@ -117,7 +123,7 @@ TEST(a_rule_needs_its_secret) {
         struct error e = {};
 
         check(policy_check(p, &e) == -EINVAL && strstr(e.msg, "p.yaml:3:4: a rule names the secret gh") && strstr(e.fix, "--secret gh=env:NAME"));
-        check(policy_add_secret(p, "gh=env:X", &e) == 0 && policy_check(p, &e) == 0);
+        check(policy_add_secret(p, "gh=env:X", policy_add_preset_with, &e) == 0 && policy_check(p, &e) == 0);
 }
 
 TAP_MAIN

@@ -49,7 +49,7 @@ int policy_words_read(const struct policy_words *w, struct policy **ret, struct 
                 if ((r = policy_add_given(p, w->given.items[i], e)) < 0)
                         return r;
         for (size_t i = 0; i < w->secret.n; i++)
-                if ((r = policy_add_secret(p, w->secret.items[i], e)) < 0)
+                if ((r = tool_secret(p, w->secret.items[i], e)) < 0)
                         return r;
         *ret = TAKE_PTR(p);
         return 0;

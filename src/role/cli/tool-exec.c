@@ -21,6 +21,10 @@ int tool_policy(const char *path, struct policy **ret, struct error *e) { return
 
 int tool_use(struct policy *p, const char *name, struct error *e) { return become_tool(e); }
 
+int tool_secret(struct policy *p, const char *text, struct error *e) {
+        return policy_secret_has_preset(text) ? become_tool(e) : policy_add_secret(p, text, NULL, e);
+}
+
 int tool_command(int argc, char **argv) {
         struct error e = {};
         (void)become_tool(&e);

@@ -21,6 +21,8 @@ int tool_policy(const char *path, struct policy **ret, struct error *e) {
         return policy_parse(text, len, path, ret, e);
 }
 
+int tool_secret(struct policy *p, const char *text, struct error *e) { return policy_add_secret(p, text, policy_add_preset_with, e); }
+
 int tool_use(struct policy *p, const char *name, struct error *e) { return policy_add_use(p, name, e); }
 
 static int dispatch(enum command_id id, int argc, char **argv) {
