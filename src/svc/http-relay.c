@@ -187,12 +187,11 @@ static int move_body(struct http_relay *r, bool up, struct http1_body *b, enum h
         struct http_end *from = up ? &r->client : &r->upstream, *to = up ? &r->upstream : &r->client;
         struct http_text slice = {};
         size_t used = 0, space = http_room(&to->out);
-        const bool rewrites = up ? r->rewrites_up : r->rewrites_down;
+        const size_t rewrites = up ? r->rewrites_up : r->rewrites_down;
         int rc, k = 0;
 
         *ret_refused = HTTP_OK;
-        if (rewrites)
-                space -= MIN(space, HTTP_REWRITE_HELD);
+        space -= MIN(space, rewrites);
         if (space < HTTP_ROOM_MIN)
                 return 0;
         if (http_filled(&from->in) == 0) {
@@ -272,7 +271,7 @@ static int start_request(struct http_relay *r, size_t head) {
         watch_idle_upstream(r);
         r->deadline = 0;
         r->body_max = UINT64_MAX;
-        r->rewrites_up = r->rewrites_down = false;
+        r->rewrites_up = r->rewrites_down = 0;
         r->request_done = has_no_body(&r->request);
         r->response_begun = r->response_done = false;
         r->close = !r->request.keep_alive || r->request.version == HTTP_1_0;
@@ -488,11 +487,10 @@ static int step_down(struct http_relay *r) {
 static int tunnel(struct http_relay *r, bool up) {
         struct http_end *from = up ? &r->client : &r->upstream, *to = up ? &r->upstream : &r->client;
         size_t space = http_room(&to->out), n;
-        const bool rewrites = !up && r->rewrites_down;
+        const size_t rewrites = up ? 0 : r->rewrites_down;
         int k = 0;
 
-        if (rewrites)
-                space -= MIN(space, HTTP_REWRITE_HELD);
+        space -= MIN(space, rewrites);
 
         if (http_filled(&from->in) == 0 && space >= HTTP_ROOM_MIN && r->owner->may_read(r, up) && (k = http_end_fill(from)) < 0)
                 return k;

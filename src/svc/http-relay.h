@@ -72,7 +72,8 @@ struct http_relay {
         bool running;    /* within http_relay_run */
         bool starting;   /* within the owner's `request` */
         const char *unconnected; /* the upstream could not be had, which was known at once */
-        bool rewrites_up, rewrites_down; /* by the owner's rewrite; it sets them with the request, or the response */
+        size_t rewrites_up, rewrites_down; /* by the owner's rewrite, which keeps back so many bytes at most, up to HTTP_REWRITE_HELD; 0: not. It sets them
+                                            * with the request, or the response */
         bool said_end[2];/* tunnel: the end was passed on, up and down */
         uint64_t body_max; /* of the request's body; the owner sets it with the request */
         uint64_t deadline; /* ms; 0: none */

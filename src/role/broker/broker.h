@@ -195,9 +195,9 @@ uint32_t credential_identity(void);
 /* What a request needs on its way: fields, or a target, in out; *ret_carries: the credential is in it. false: it is refused, and
  * *ret_why says why. What out points to is good until the next request. */
 bool credential_request(const struct http_head *head, const struct request *q, struct http1_out *out, bool *ret_carries, const char **ret_why) _must_check_;
-/* Whether bodies of requests are looked at, and those of responses. */
-bool credential_reads_up(void);
-static inline bool credential_reads_down(void) { return credential_identity() > 0; }
+/* Whether bodies of requests are looked at, and those of responses: how many bytes of them are kept back at most, or 0. */
+size_t credential_reads_up(void);
+size_t credential_reads_down(void);
 /* Takes the credential out of a response's head, where it lies. false: it may not go on. */
 bool credential_response(const struct http_head *head, const char **ret_why) _must_check_;
 /* An http_relay_owner's rewrite; *stream is made with the first call, and the caller's to free. */

@@ -300,7 +300,9 @@ bool credential_request(const struct http_head *head, const struct request *requ
 
 /* --- bodies and responses --- */
 
-bool credential_reads_up(void) { return c.b.n > 0; }
+/* What is held back lies in the stream. */
+size_t credential_reads_up(void) { return c.mask.size; }
+size_t credential_reads_down(void) { return c.hide.size; }
 
 bool credential_response(const struct http_head *head, const char **ret_why) {
         if (c.b.identity == 0)
