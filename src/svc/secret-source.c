@@ -285,7 +285,9 @@ static int read_one(const struct secret *s, const char *base_dir, struct vault_t
 /* Takes the variables out that have the value, in place: the strings that the process was started with are what
  * /proc/PID/environ shows. */
 static void forget_value(const struct vault_text *v) {
-        for (char **p = environ; p && *p;) {
+        if (!environ)
+                return;
+        for (char **p = environ; *p;) {
                 char *at = strstr(*p, v->p);
                 if (!at) {
                         p++;

@@ -132,6 +132,19 @@ static void keep(const struct secret_store *s) {
         (void)syscall(SYS_keyctl, KEYCTL_UNLINK, id, KEY_SPEC_THREAD_KEYRING);
 }
 
+int secret_store_forget(const struct secret_store *s, struct error *e) {
+        _cleanup_free_ char *name = kept_name(s);
+
+        if (!name)
+                return error_set(e, ENOMEM, "out of memory");
+        if (!s->exists || !s->passphrase)
+                return 0;
+        long id = syscall(SYS_keyctl, KEYCTL_SEARCH, KEY_SPEC_USER_KEYRING, "user", name, 0);
+        if (id >= 0 && syscall(SYS_keyctl, KEYCTL_UNLINK, id, KEY_SPEC_USER_KEYRING) < 0)
+                return error_errno(e, errno, "the keyring keeps the key of %s", s->path);
+        return 0; /* also where it has none, or one that is over */
+}
+
 static int derive(const struct secret_store *s, const struct vault_text *passphrase, struct vault_text *ret, struct error *e) {
         int r = vault_alloc(STORE_KEY_SIZE, ret, e);
 

@@ -360,6 +360,8 @@ static int lock(struct secret_store *s, struct error *e) {
 static void unlock(struct secret_store *s) { (void)flock(s->dir, LOCK_UN); }
 
 static void drop(struct secret_store *s, size_t i) {
+        if (!s->secrets)
+                return;
         secret_free(&s->secrets[i]);
         memmove(&s->secrets[i], &s->secrets[i + 1], (s->n - i - 1) * sizeof(s->secrets[0]));
         s->n--;

@@ -59,6 +59,9 @@ typedef int (*store_ask_fn)(bool again, unsigned attempt, void *data, struct vau
  * not exist gets its key this way. attempts: how many times `ask` may be asked. */
 int secret_store_unlock(struct secret_store *s, store_ask_fn ask, unsigned attempts, void *data, struct error *e) _must_check_;
 
+/* The keyring no longer keeps the key of the passphrase. What opened it already is not ended. */
+int secret_store_forget(const struct secret_store *s, struct error *e) _must_check_;
+
 bool secret_store_has(const struct secret_store *s, const char *name);
 /* Both: of an unlocked one, else -ENOKEY. */
 int secret_store_get(const struct secret_store *s, const char *name, struct vault_text *ret, struct error *e) _must_check_;

@@ -131,14 +131,14 @@ const struct command_spec command_table[COMMAND_N] = {
                 "The rules of FILE, --allow and --deny take the place of those that the run has, at once and for connections that "
                 "are open as well: those that the new rules refuse are reset. A policy with a mistake changes nothing. Of FILE only "
                 "the network counts. A run that was started without a network cannot be given one."},
-        [COMMAND_SECRET] = {COMMAND_SECRET, "secret", NULL, "set [--from SOURCE] NAME | ls | rm NAME... | revoke SANDBOX [NAME]",
+        [COMMAND_SECRET] = {COMMAND_SECRET, "secret", NULL, "set [--from SOURCE] NAME | ls | rm NAME... | lock | revoke SANDBOX [NAME]",
                 "keep secrets for runs, sealed; take them from a run",
                 "set keeps a secret in Belljar's own store, where a policy's store:NAME finds it. The value is typed without being shown, "
                 "or read from standard input, or from --from; never from an argument. ls lists names, kinds and when each was set, never a value. "
                 "rm removes. revoke takes one secret, or all of them, from a run: at once, also on connections that are open.\n\n"
                 "The store is $XDG_DATA_HOME/belljar/secrets (~/.local/share). Each secret in it is sealed with a key: that of systemd's credential "
                 "belljar.key, where there is one, else \"belljar:store\" of the kernel's user keyring, else one made of a passphrase, which the first "
-                "set asks for. The keyring keeps that key for an hour (docs/credentials.md)."},
+                "set asks for. The keyring keeps that key for an hour, or until lock (docs/credentials.md)."},
         [COMMAND_HELP] = {COMMAND_HELP, "help", NULL, "[COMMAND]", "say what a command takes", ""},
 };
 

@@ -147,6 +147,14 @@ static int drop(char **names, size_t n, struct error *e) {
         return r < 0 ? r : secret_store_remove(&s, names, n, e);
 }
 
+/* The next one is asked for the passphrase again. */
+static int lock(struct error *e) {
+        _cleanup_secret_store_ struct secret_store s = {};
+        int r = secret_store_open(&s, e);
+
+        return r < 0 ? r : secret_store_forget(&s, e);
+}
+
 /* For `store:` of a run (secret-source.c): the value goes into the pipe that stdout is, and nowhere else. */
 static int hand_over(const char *name, struct arguments *a, struct error *e) {
         _cleanup_secret_store_ struct secret_store s = {};
@@ -167,7 +175,7 @@ static int hand_over(const char *name, struct arguments *a, struct error *e) {
 }
 
 static int usage(struct error *e) {
-        error_set(e, EINVAL, "belljar secret takes set NAME, ls, rm NAME..., or revoke SANDBOX [NAME]");
+        error_set(e, EINVAL, "belljar secret takes set NAME, ls, rm NAME..., lock, or revoke SANDBOX [NAME]");
         return error_fix(e, "belljar secret --help says more; the value is read from standard input, or typed");
 }
 
@@ -180,6 +188,8 @@ static int dispatch(const char *verb, char **names, int n, struct arguments *a, 
                 return list(a, e);
         if (streq(verb, "revoke"))
                 return secret_revoke(n, names, e);
+        if (streq(verb, "lock") && n == 0)
+                return lock(e);
         for (int i = 0; i < n; i++)
                 if (!secret_name_good(names[i])) {
                         error_set(e, EINVAL, "%s", i == 0 ? "that is no name of a secret" : "a secret's value is no argument: others could read it there");
