@@ -11,8 +11,9 @@
  * change. Where the form has no room for the other byte (&#97; for &#107;), X or Y stands there.
  * Where several would do, what begins first is replaced, of these the longest; after it goes on where it ends.
  *
- * Not found: a part of the text, other ciphers and encodings, compression, UTF-16; of a text that has % \ or & in it, an
- * occurrence that has the same one of these now escaped and now not.
+ * Not found: a part of the text, other ciphers and encodings (base64 of base64, another case), compression, UTF-16; a character
+ * beyond ASCII that is escaped as one (\u00e9 for its two bytes); of a text that has % \ or & in it, an occurrence that has the
+ * same one of these now escaped and now not.
  * Of base64 that is broken (by CR, LF, \n, \r, %0d or %0a) after one, two or three characters of the text, those stay and the rest
  * is replaced: held back until the next line comes, they would delay every line that happens to end like that.
  *
