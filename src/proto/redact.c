@@ -13,6 +13,8 @@ enum {
         LEADS = 3,            /* % \ & */
         FORMS_MAX = 18 + 1 + 3 * (1 + LATE_STARTS), /* of one pair */
         NEAR = 3,             /* bytes before a place that say whether a line ends there */
+        AHEAD = LINE_MIN,     /* bytes from a place on that are looked at before any form is followed: none of them is a line break */
+        SETS = 64,            /* that forms are in: form i is in set i % SETS */
 };
 
 enum kind { PLAIN, HEX, BASE64 };
@@ -23,7 +25,6 @@ struct pair {
 };
 
 struct form {
-        uint64_t first[4];    /* the bytes that it may begin with */
         uint16_t pair;
         uint8_t kind;
         uint8_t offset;       /* BASE64: bytes before the text since the last whole group */
@@ -43,6 +44,8 @@ struct run {
 struct redactor {
         uint64_t begins[256][4]; /* of two bytes: the first, the bit of the second: something may begin here */
         uint64_t looks[256][4];  /* likewise: or in one of the next NEAR places, because a line ends here */
+        uint64_t strides[1024];  /* likewise, by pair_index: or something may begin one byte before these two, or a line end with the second */
+        uint64_t fitting[AHEAD][256]; /* the sets whose forms may have this byte as their first, second, ... symbol */
         uint8_t first[256];      /* BEGINS_* */
         uint8_t sextet[256];     /* of a character of base64; 64: it is none */
         size_t n_pairs, n_forms;
@@ -140,6 +143,13 @@ static unsigned level_max(const struct redactor *r, const struct form *f, const 
         return f->level[lead == '%' ? 0 : lead == '\\' ? 1 : 2];
 }
 
+static void read_place(struct place *place, const uint8_t *p, size_t n) {
+        if (place->p == p)
+                return;
+        place->n = unit_read(p, n, place->units);
+        place->p = p;
+}
+
 /* The next unit, of n > 0 bytes. A symbol or break and *ret, or -NO, -MORE. */
 static int next_unit(const struct redactor *r, const struct form *f, const struct run *run, struct place *place, const uint8_t *p, size_t n,
                      bool last, struct unit *ret) {
@@ -152,10 +162,7 @@ static int next_unit(const struct redactor *r, const struct form *f, const struc
                 *ret = (struct unit){.length = 1, .low = *p, .high = *p};
                 return what;
         }
-        if (place->p != p) {
-                place->n = unit_read(p, n, place->units);
-                place->p = p;
-        }
+        read_place(place, p, n);
         unsigned max = level_max(r, f, run, *p);
         for (const struct unit *u = place->units; u < place->units + place->n; u++) {
                 if (u->level > max)
@@ -224,9 +231,26 @@ static int follow_all(const struct redactor *r, struct redact_stream *s, const u
         return s->best > 0 ? YES : NO;
 }
 
-static void start_runs(const struct redactor *r, struct redact_stream *s, size_t from, size_t end, uint8_t first) {
+/* The sets that have a form which may begin with these bytes: at most places of a text there is none. */
+static uint64_t sets_at(const struct redactor *r, struct place *place, const uint8_t *p, size_t n) {
+        uint64_t sets = 0;
+
+        if (unit_is_lead(*p)) {
+                read_place(place, p, n);
+                for (size_t k = 0; k < place->n; k++)
+                        for (unsigned v = place->units[k].low; v <= place->units[k].high; v++)
+                                sets |= r->fitting[0][v];
+                return sets;
+        }
+        sets = UINT64_MAX;
+        for (size_t i = 0; sets != 0 && i < MIN(n, (size_t)AHEAD) && !unit_is_lead(p[i]); i++)
+                sets &= r->fitting[i][p[i]];
+        return sets;
+}
+
+static void start_runs(const struct redactor *r, struct redact_stream *s, size_t from, size_t end, uint64_t sets) {
         for (size_t i = from; i < end; i++)
-                if (r->forms[i].first[first >> 6] >> (first & 63) & 1)
+                if (sets >> i % SETS & 1)
                         s->runs[s->n_runs++] = (struct run){.form = (uint16_t)i, .symbol = r->forms[i].from};
 }
 
@@ -307,16 +331,33 @@ static size_t replace(const struct redactor *r, size_t form, uint8_t *p, size_t 
 
 /* --- The stream. */
 
-/* The next place from i on at or after which something may begin, or n. */
+static size_t pair_index(const uint8_t *p) {
+        uint16_t pair;
+
+        memcpy(&pair, p, sizeof(pair));
+        return pair;
+}
+
+static bool pair_is(const uint64_t table[256][4], const uint8_t *p) {
+        return table[p[0]][p[1] >> 6] >> (p[1] & 63) & 1;
+}
+
+/* The next place from i on at or after which something may begin, or n. Every second place tells of the one before, too. */
 static size_t skip(const struct redactor *r, const uint8_t *p, size_t i, size_t n) {
-#define LOOKS(at) (r->looks[p[at]][p[(at) + 1] >> 6] >> (p[(at) + 1] & 63))
-        for (; i + 4 < n; i += 4)
-                if ((LOOKS(i) | LOOKS(i + 1) | LOOKS(i + 2) | LOOKS(i + 3)) & 1)
-                        break;
-        for (; i + 1 < n; i++)
-                if (LOOKS(i) & 1)
+#define STRIDES(at) (r->strides[pair_index(p + (at)) >> 6] >> (pair_index(p + (at)) & 63))
+        if (i + 1 < n && pair_is(r->looks, p + i))
+                return i;
+        for (i++; i + 8 < n; i += 8) {
+                if (((STRIDES(i) | STRIDES(i + 2) | STRIDES(i + 4) | STRIDES(i + 6)) & 1) == 0)
+                        continue;
+                for (size_t k = i - 1; k < i + 8; k++)
+                        if (pair_is(r->looks, p + k))
+                                return k;
+        }
+        for (i--; i + 1 < n; i++)
+                if (pair_is(r->looks, p + i))
                         return i;
-#undef LOOKS
+#undef STRIDES
         return i < n && r->first[p[i]] ? i : n;
 }
 
@@ -337,11 +378,15 @@ static bool line_begins(const struct redact_stream *s, const uint8_t *p, size_t 
 /* What begins at p[i]. */
 static int begin(const struct redactor *r, struct redact_stream *s, const uint8_t *p, size_t i, size_t n, bool last) {
         s->n_runs = s->best = 0;
-        bool whole = i + 1 < n ? r->begins[p[i]][p[i + 1] >> 6] >> (p[i + 1] & 63) & 1 : r->first[p[i]] & BEGINS_WHOLE;
+        bool whole = i + 1 < n ? r->begins[p[i]][p[i + 1] >> 6] >> (p[i + 1] & 63) & 1 : r->first[p[i]] & BEGINS_WHOLE,
+             late = r->first[p[i]] & BEGINS_LATE && line_begins(s, p, i);
+        uint64_t sets = whole || late ? sets_at(r, &s->place, p + i, n - i) : 0;
+        if (sets == 0)
+                return NO;
         if (whole)
-                start_runs(r, s, 0, r->n_whole, p[i]);
-        if (r->first[p[i]] & BEGINS_LATE && line_begins(s, p, i))
-                start_runs(r, s, r->n_whole, r->n_forms, p[i]);
+                start_runs(r, s, 0, r->n_whole, sets);
+        if (late)
+                start_runs(r, s, r->n_whole, r->n_forms, sets);
         return s->n_runs > 0 ? follow_all(r, s, p + i, n - i, last) : NO;
 }
 
@@ -527,6 +572,19 @@ static void pair_set(uint64_t table[256][4], unsigned a, unsigned b) {
         table[a][b >> 6] |= (uint64_t)1 << (b & 63);
 }
 
+static void make_sets(struct redactor *r) {
+        for (size_t form = 0; form < r->n_forms; form++) {
+                const struct form *f = &r->forms[form];
+                for (unsigned ahead = 0; ahead < AHEAD; ahead++)
+                        for (unsigned v = 0; v < 256; v++) {
+                                const struct run run = {.form = (uint16_t)form, .symbol = f->from + ahead};
+                                if (run.symbol >= f->end || fits(r, f, &run, (uint8_t)v) == SYMBOL ||
+                                    (v == '+' && f->kind == PLAIN && fits(r, f, &run, ' ') == SYMBOL))
+                                        r->fitting[ahead][v] |= (uint64_t)1 << form % SETS;
+                        }
+        }
+}
+
 /* By trying what one byte and what two may be the beginning of. */
 static void make_table(struct redactor *r) {
         for (size_t form = 0; form < r->n_forms; form++)
@@ -535,7 +593,6 @@ static void make_table(struct redactor *r) {
                         if (!may_begin(r, form, (uint8_t[]){(uint8_t)a}, 1))
                                 continue;
                         r->first[a] |= whole ? BEGINS_WHOLE : BEGINS_LATE;
-                        r->forms[form].first[a >> 6] |= (uint64_t)1 << (a & 63);
                         for (unsigned b = 0; whole && b < 256; b++)
                                 if (may_begin(r, form, (uint8_t[]){(uint8_t)a, (uint8_t)b}, 2))
                                         pair_set(r->begins, a, b);
@@ -551,6 +608,17 @@ static void make_table(struct redactor *r) {
                 pair_set(r->looks, '\\', 'r');
                 pair_set(r->looks, '%', '0');
         }
+}
+
+/* What a place has to look like for the one before, of which it tells nothing but this. */
+static void make_strides(struct redactor *r) {
+        for (unsigned a = 0; a < 256; a++)
+                for (unsigned b = 0; b < 256; b++) {
+                        const uint8_t pair[] = {(uint8_t)a, (uint8_t)b};
+                        bool escapes = unit_is_lead(pair[0]) || unit_is_lead(pair[1]), ends = b == '\n' || b == '\r';
+                        if (escapes || ends || pair_is(r->looks, pair) || (r->fitting[1][a] & r->fitting[2][b]) != 0)
+                                r->strides[pair_index(pair) >> 6] |= (uint64_t)1 << (pair_index(pair) & 63);
+                }
 }
 
 int redact_init(void *memory, size_t size, const struct redact_pair *pairs, size_t n_pairs, struct redactor **ret) {
@@ -577,7 +645,9 @@ int redact_init(void *memory, size_t size, const struct redact_pair *pairs, size
         for (unsigned i = 0; i < 64; i++)
                 r->sextet[(uint8_t)base64_character(i, false)] = r->sextet[(uint8_t)base64_character(i, true)] = (uint8_t)i;
         add_forms(r);
+        make_sets(r);
         make_table(r);
+        make_strides(r);
         *ret = r;
         return 0;
 }
@@ -595,7 +665,7 @@ int redact_begin(const struct redactor *r, void *memory, size_t size, struct red
 
         if (size < redact_stream_size(r))
                 return -ENOBUFS;
-        memset(memory, 0, redact_stream_size(r));
+        memset(memory, 0, runs_offset(r)); /* the rest is written before it is read */
         s->runs = (struct run *)((char *)memory + runs_offset(r));
         s->bytes = (uint8_t *)(s->runs + r->n_forms);
         *ret = s;
