@@ -32,7 +32,7 @@ def form(value, how):
     if head == "hex":
         return data.hex()
     if head == "quoted":
-        return urllib.parse.quote(value, safe="")
+        return urllib.parse.quote(value, safe=more)
     if head == "base64":        # between what is given: a user's name with its colon, or nothing
         return base64.b64encode(before.encode() + data + after.encode()).decode()
     if head == "first":
@@ -49,14 +49,16 @@ def fill(text):
     return (head.replace("{{#}}", str(len(body))) + blank + body).encode("latin-1")
 
 
+CONTEXT = ssl.create_default_context()
+CONTEXT.set_alpn_protocols(["http/1.1"])
+
+
 class Stream:
     def __init__(self, host, port, tls):
         self.s = socket.create_connection((host, port), 10)
         self.s.settimeout(20)
         if tls:
-            context = ssl.create_default_context()
-            context.set_alpn_protocols(["http/1.1"])
-            self.s = context.wrap_socket(self.s, server_hostname=host)
+            self.s = CONTEXT.wrap_socket(self.s, server_hostname=host)
         self.data = b""
 
     def more(self):
@@ -180,7 +182,7 @@ def rows(path):
 
 
 def readable(pid):
-    """Everything of a process that can be read, in one piece."""
+    """Everything of a process that can be read, in one piece, but for what is mapped from a file as it stands there."""
     out = b""
     for name in ("environ", "cmdline", "auxv"):
         with contextlib.suppress(OSError), open(f"/proc/{pid}/{name}", "rb") as f:
@@ -188,7 +190,7 @@ def readable(pid):
     with contextlib.suppress(OSError), open(f"/proc/{pid}/maps", encoding="ascii", errors="replace") as maps, open(f"/proc/{pid}/mem", "rb", buffering=0) as mem:
         for line in maps:
             first, end = (int(x, 16) for x in line.split()[0].split("-"))
-            if " r" in line and "[v" not in line:
+            if " rw" in line and "[v" not in line:
                 with contextlib.suppress(OSError, OverflowError, ValueError):
                     mem.seek(first)
                     while first < end and (data := mem.read(min(1 << 20, end - first))):
