@@ -265,6 +265,7 @@ TEST(not_hexadecimal) {
         check(goes_beyond("deadbeefCAFE0123", 8, "0123456789ABCDEF"));
         check(goes_beyond("g1234567-89ab-4cde-8f01-23456789abcd", 14, "4")); /* no UUID */
         check(goes_beyond("01234567-89ab-4cde-8f01-23456789abc", 14, "4"));
+        check(goes_beyond("0123456789ab-74cde-8f01-2345-6789abc", 14, "4"));
         check(!goes_beyond("01234567-89ab-4cde-8f01-23456789abcd", 19, "8"));
 }
 
@@ -440,6 +441,9 @@ TEST(foreign_authorization) {
         check(!foreign("Authorization", "Basic =="));
         check(!foreign("Authorization", "Basic dXNlcjo="));  /* user: */
         check(!foreign("Authorization", "Basic dXNlcjo"));
+        check(!foreign("Authorization", "Basic dXNlcjo= "));
+        check(!foreign("Authorization", "Digest"));
+        check(foreign("Authorization", "abcdef")); /* no scheme, of a scheme's length */
         check(!foreign("Authorization", "Basic dXNlcg=="));  /* user */
         check(!foreign("Authorization", "Basic Og=="));      /* : */
         check(!foreign("Authorization", "Basic c29tZWJvZHlAZXhhbXBsZS50ZXN0Og==")); /* somebody@example.test: */
@@ -458,9 +462,17 @@ TEST(foreign_user) {
         snprintf(user, sizeof(user), "%s", made("ghp_", 36, mixed));
         base64url(user, field + 6);
         check(foreign("Authorization", field));
-        snprintf(user, sizeof(user), "build-agent-of-some-department-2:");
-        base64url(user, field + 6);
-        check(!foreign("Authorization", field));
+        static const struct {
+                const char *user;
+                bool secret;
+        } users[] = {{"build-agent-of-some-department-2", false}, {"abcdefghijklmnopqrstuvwxyzabcdef", false}, {"12345678901234567890123456789012", false},
+                {"a234567890123456789012345678901", false}, {"a2345678901234567890123456789012", true}, {"1bcdefghijklmnopqrstuvwxyzABCDEF", true},
+                {"a234567890123456789012345678901-", false}, {"a23456789012345678901234567890-2", false}, {"a1", false}};
+        for (size_t i = 0; i < ELEMENTSOF(users); i++) {
+                snprintf(user, sizeof(user), "%s:", users[i].user);
+                base64url(user, field + 6);
+                check(foreign("Authorization", field) == users[i].secret);
+        }
         char *big = malloc(2 * SECRET_VALUE_MAX), *p = big + sprintf(big, "Basic ");
         check(big != NULL);
         memset(p, 'A', 2 * SECRET_VALUE_MAX - 6);

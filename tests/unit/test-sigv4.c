@@ -236,6 +236,8 @@ TEST(read) {
         check(a.signature.n == 64 && memcmp(a.signature.p, SIG, 64) == 0);
         reads("AWS4-HMAC-SHA256 Credential=" SCOPE ",SignedHeaders=host,Signature=" SIG);
         reads("AWS4-HMAC-SHA256 Credential=a_B9/20240229/eu/AWSMobileHubService/aws4_request, SignedHeaders=host, Signature=" SIG);
+        reads("AWS4-HMAC-SHA256 Credential=a/20000229/r/s/aws4_request, SignedHeaders=host, Signature=" SIG);
+        reads("AWS4-HMAC-SHA256 Credential=a/20151231/r/s/aws4_request, SignedHeaders=host, Signature=" SIG);
         for (size_t n = 0; n < strlen(whole); n++) { /* each beginning, none of which is read beyond */
                 char *part = memcpy(malloc(n + (n == 0)), whole, n);
                 check(sigv4_read(part, n, &a, NULL) == -EINVAL);
@@ -260,6 +262,7 @@ TEST(read_refuses) {
         refuses("AWS4-HMAC-SHA256 Credential=a/20151330/r/s3/aws4_request, SignedHeaders=host, Signature=" SIG, -EINVAL);
         refuses("AWS4-HMAC-SHA256 Credential=a/20150832/r/s3/aws4_request, SignedHeaders=host, Signature=" SIG, -EINVAL);
         refuses("AWS4-HMAC-SHA256 Credential=a/20150229/r/s3/aws4_request, SignedHeaders=host, Signature=" SIG, -EINVAL);
+        refuses("AWS4-HMAC-SHA256 Credential=a/21000229/r/s3/aws4_request, SignedHeaders=host, Signature=" SIG, -EINVAL);
         refuses("AWS4-HMAC-SHA256 Credential=a/2015083/r/s3/aws4_request, SignedHeaders=host, Signature=" SIG, -EINVAL);
         refuses("AWS4-HMAC-SHA256 Credential=" SCOPE ", SignedHeaders=, Signature=" SIG, -EINVAL);
         refuses("AWS4-HMAC-SHA256 Credential=" SCOPE ", SignedHeaders=a;b, Signature=" SIG, -EINVAL);
@@ -421,6 +424,10 @@ TEST(longest) {
         w->c.access = (struct request_text){access, sizeof(access)};
         w->c.token = T("t");
         signs(w, 0, "");
+        unsigned semicolons = 0;
+        for (const char *p = w->buf; *p; p++)
+                semicolons += *p == ';';
+        check(semicolons == SIGV4_FIELDS_MAX && strstr(w->buf, ";x-amz-security-token, Signature="));
 }
 
 TEST(in_query) {
@@ -432,7 +439,7 @@ TEST(in_query) {
         check(sigv4_in_query(&r));
         read_target("/?AWSAccessKeyId=0&Signature=1", &r);
         check(sigv4_in_query(&r));
-        read_target("/?x-amz-meta=0&signature=1&Action=ListUsers", &r);
+        read_target("/?x-amz-meta=0&signature=1&Action=ListUsers&x-amz-signaturf=1&AWSAccessKeyIx=2", &r);
         check(!sigv4_in_query(&r));
         read_target("/", &r);
         check(!sigv4_in_query(&r));
