@@ -427,7 +427,7 @@ TEST(longest) {
         unsigned semicolons = 0;
         for (const char *p = w->buf; *p; p++)
                 semicolons += *p == ';';
-        check(semicolons == SIGV4_FIELDS_MAX && strstr(w->buf, ";x-amz-security-token, Signature="));
+        check(semicolons == SIGV4_FIELDS_MAX && strstr(w->buf, ";x-amz-security-token;"));
 }
 
 TEST(in_query) {
