@@ -119,6 +119,15 @@ static uint32_t find_in(const char *text, size_t n) {
         return identity;
 }
 
+/* In a field's name, which has been made lower case on its way. */
+static uint32_t find_in_name(struct http_text name) {
+        for (uint32_t i = 0; i < c.b.n; i++)
+                for (size_t at = 0; at + c.b.all[i].n_placeholder <= name.n; at++)
+                        if (strncasecmp(name.p + at, c.b.all[i].placeholder, c.b.all[i].n_placeholder) == 0)
+                                return i + 1;
+        return 0;
+}
+
 static bool misplaced(uint32_t identity, const char *where, const char **ret_why) {
         account_secret_refused(identity);
         snprintf(c.why, sizeof(c.why), "the placeholder of the secret %.64s stands in %.40s, where it does not belong", c.b.all[identity - 1].name, where);
@@ -198,7 +207,7 @@ static bool check_field(const struct http_head *head, size_t i, bool *ret_carrie
                         value = copy; /* nor may another one stand beside it */
                 }
         }
-        if ((found = find_in(name.p, name.n)) || (found = find_in(value.p, value.n)))
+        if ((found = find_in_name(name)) || (found = find_in(value.p, value.n)))
                 return misplaced(found, field, ret_why);
         _cleanup_free_ char *text = strndup(name.p, name.n);
         if (c.b.identity > 0 && !c.drop[i] && text && secret_foreign(text, value.p, value.n)) {
