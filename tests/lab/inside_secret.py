@@ -121,32 +121,43 @@ class Stream:
 KEPT = {}
 
 
+def attempt(row, s, out):
+    for i, part in enumerate(row["parts"]):
+        if i:
+            time.sleep(0.02)
+        s.s.sendall(fill(part) if i == 0 else fill("\r\n\r\n" + part)[4:])
+        if row.get("cautious") and i == 0:     # the content only after a 100
+            while b"\r\n\r\n" not in s.data and s.more():
+                pass
+            if not s.data.split()[1:2] == [b"100"]:
+                break
+    s.response(row["parts"][0].startswith("HEAD "), out, row["name"] if row.get("tell") else None)
+    if out["status"] == 101:
+        websocket(s, row, out)
+
+
 def one(row):
-    """Says what came back: status 0 is nothing, and "end" how it ended when not by itself."""
-    out = {"name": row["name"], "status": 0, "head": "", "body": b""}
-    try:
-        kept = row.get("keep")
-        s = KEPT.get(kept) or Stream(row.get("host", "ok.test"), row.get("port", 443), row.get("port", 443) == 443)
-        if kept:
-            KEPT[kept] = s
-        for i, part in enumerate(row["parts"]):
-            if i:
-                time.sleep(0.02)
-            s.s.sendall(fill(part) if i == 0 else fill("\r\n\r\n" + part)[4:])
-            if row.get("cautious") and i == 0:     # the content only after a 100
-                while b"\r\n\r\n" not in s.data and s.more():
-                    pass
-                if not s.data.split()[1:2] == [b"100"]:
-                    break
-        s.response(row["parts"][0].startswith("HEAD "), out, row["name"] if row.get("tell") else None)
-        if out["status"] == 101:
-            websocket(s, row, out)
-        if not kept:
-            s.s.close()
-    except TimeoutError:
-        out["end"] = "late"
-    except (OSError, ValueError) as e:
-        out["end"] = f"{type(e).__name__} {getattr(e, 'errno', 0)}"
+    """Says what came back: status 0 is nothing, and "end" how it ended when not by itself. Rows of one "keep" share a connection; with
+    "again" one that has been closed meanwhile is made anew."""
+    kept = row.get("keep")
+    for once_more in (row.get("again"), False):
+        out = {"name": row["name"], "status": 0, "head": "", "body": b""}
+        had = KEPT.get(kept)
+        try:
+            s = had or Stream(row.get("host", "ok.test"), row.get("port", 443), row.get("port", 443) == 443)
+            if kept:
+                KEPT[kept] = s
+            attempt(row, s, out)
+            if not kept:
+                s.s.close()
+        except TimeoutError:
+            out["end"] = "late"
+        except (OSError, ValueError) as e:
+            out["end"] = f"{type(e).__name__} {getattr(e, 'errno', 0)}"
+        if "end" in out or "\r\nconnection: close" in out["head"].lower():
+            KEPT.pop(kept, None)
+        if not (had and once_more and out["status"] == 0):
+            break
     out["body"] = base64.b64encode(out["body"]).decode()
     print("row", json.dumps(out), flush=True)
 
