@@ -296,8 +296,10 @@ int placeholder_make(const char *value, size_t n, const uint8_t *random, size_t 
         if (r < 0)
                 return r;
         struct shape s = shape_of(value, n);
-        if (!has_bits(&s))
-                return error_set(e, EINVAL, "the value has too few letters and digits to have a placeholder that cannot be guessed");
+        if (!has_bits(&s)) {
+                error_set(e, EINVAL, "the value has too few letters and digits to have a placeholder that cannot be guessed");
+                return error_fix(e, "take a longer one: ten letters and digits or more");
+        }
         do {
                 if (fill(&s, &from, made) < 0)
                         return error_set(e, ENOBUFS, "%zu random bytes are too few for a placeholder of %zu bytes", n_random, n);
