@@ -577,6 +577,41 @@ TEST(random_tokens) { random_texts(false, 200); }
 
 TEST(random_passwords) { random_texts(true, 200); }
 
+/* More forms than are told apart before they are followed. */
+TEST(random_pairs) {
+        static struct oracle o;
+        static char find[REDACT_PAIRS_MAX][32], put[REDACT_PAIRS_MAX][32], text[1 << 14], expect[1 << 14], out[1 << 14];
+
+        for (unsigned round = 0; round < 30; round++) {
+                struct redact_pair pairs[REDACT_PAIRS_MAX];
+                size_t n_pairs = round % 5 == 0 ? REDACT_PAIRS_MAX : 2 + below(8), n = noise(text, below(40));
+                uint64_t found[REDACT_PAIRS_MAX] = {}, sum = 0;
+                bool simple = true;
+                for (size_t i = 0; i < n_pairs; i++) {
+                        pairs[i] = (struct redact_pair){find[i], put[i], REDACT_VALUE_MIN + below(20)};
+                        random_pair(find[i], put[i], pairs[i].n, round % 2);
+                }
+                prepare(pairs, n_pairs);
+                oracle_init(&o, pairs, n_pairs);
+                for (size_t i = 0; i < 6; i++) {
+                        n += emit(text + n, &pairs[below((unsigned)n_pairs)], &simple);
+                        n += noise(text + n, below(12));
+                }
+                memcpy(expect, text, n);
+                oracle_text(&o, expect, n, found);
+                memcpy(out, text, n);
+                redact_text(r, s, out, n);
+                check(memcmp(out, expect, n) == 0);
+                for (size_t i = 0; i < n_pairs; i++) {
+                        check(redact_found(s, i) == found[i]);
+                        sum += found[i];
+                }
+                check(sum >= 6);
+                for (size_t i = 0; i < 3; i++)
+                        in_many_pieces(text, n, expect);
+        }
+}
+
 TEST(nothing_there) {
         static char text[1 << 14], out[1 << 14];
 
