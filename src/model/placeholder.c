@@ -298,7 +298,7 @@ int placeholder_make(const char *value, size_t n, const uint8_t *random, size_t 
         struct shape s = shape_of(value, n);
         if (!has_bits(&s)) {
                 error_set(e, EINVAL, "the value has too few letters and digits to have a placeholder that cannot be guessed");
-                return error_fix(e, "take a longer one: ten letters and digits or more");
+                return error_fix(e, "take a longer one: thirteen letters and digits are enough");
         }
         do {
                 if (fill(&s, &from, made) < 0)

@@ -211,7 +211,9 @@ TEST(generic) {
         check(p[9] == '&' && p[11] == ' ' && p[17] == '/' && p[25] == '+');
         check(str_after(strchr(p, 0) - 2, "=="));
         placeholder("aaaaaaaaa");
-        placeholder("0123456789012");
+        placeholder("0123456789012"); /* as an error says, thirteen are enough */
+        placeholder("2222222222222222");
+        placeholder("ffffffffffffffff");
         for (unsigned round = 0; round < 200; round++) {
                 size_t n = 20 + chance() % 300;
                 char value[512];
