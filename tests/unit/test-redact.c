@@ -150,6 +150,7 @@ TEST(largest) {
 }
 
 TEST(forms) {
+        static const char dots[] = "........................................";
         static const char *const t[][2] = {
                 {FIND, PUT},
                 {"", ""},
@@ -193,6 +194,13 @@ TEST(forms) {
                 check_streq(whole(t[i][0]), t[i][1]);
                 check((redact_found(s, 0) > 0) == (strcmp(t[i][0], t[i][1]) != 0));
                 check_cuts(t[i][0], strlen(t[i][0]), t[i][1]);
+                /* wherever it stands, with text around it that is skipped */
+                for (int before = 16; before < 34; before++) {
+                        char text[256], expect[256];
+                        snprintf(text, sizeof(text), "%.*s%s%s", before, dots, t[i][0], dots);
+                        snprintf(expect, sizeof(expect), "%.*s%s%s", before, dots, t[i][1], dots);
+                        check_streq(whole(text), expect);
+                }
         }
         check_streq(whole(FIND FIND), PUT PUT);
         check(redact_found(s, 0) == 2);
