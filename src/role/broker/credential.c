@@ -147,11 +147,41 @@ static bool too_much(const char **ret_why) {
         return false;
 }
 
-/* Path and query, decoded. */
+/* Takes the pairs with this key out. */
+static void drop_key(struct request *q, const char *key) {
+        size_t kept = 0, n = strlen(key);
+
+        for (size_t i = 0; i < q->n_query; i++)
+                if (q->query[i].key.n != n || memcmp(q->query[i].key.p, key, n) != 0)
+                        q->query[kept++] = q->query[i];
+        q->n_query = kept;
+}
+
+/* In the target as it is written: a placeholder that has a '/', '=' or '&' itself, as base64 has, stands over several of its
+ * parts. -ENOBUFS. */
+static int find_across(const struct request *request, bool own_key, uint32_t *ret) {
+        static struct request q;
+        const size_t used = c.used;
+
+        q = *request;
+        if (own_key)
+                drop_key(&q, c.b.query);
+        ssize_t n = canonical_write_target(&q, c.work.p + used, (c.work.cap - used) / 2);
+        if (n < 0)
+                return (int)n;
+        c.used += (size_t)n;
+        *ret = find_in(c.work.p + used, (size_t)n);
+        c.used = used;
+        return 0;
+}
+
+/* Path and query, decoded, and both as they are written. */
 static bool check_url(const struct request *q, const char **ret_why) {
         const bool own_key = c.b.identity > 0 && c.b.place == SECRET_QUERY;
         uint32_t found = 0;
 
+        if (find_across(q, own_key, &found) < 0)
+                return too_much(ret_why);
         for (size_t i = 0; i < q->n_segments && !found; i++)
                 found = find_in(q->segment[i].p, q->segment[i].n);
         for (size_t i = 0; i < q->n_query && !found; i++) {
@@ -245,14 +275,10 @@ static bool put_in(struct request *q, struct http1_out *out, const char **ret_wh
                 c.used += n + 6 + room;
                 return add_line((struct http_text){"authorization", 13}, (struct http_text){p + n, 6 + room}) || too_much(ret_why);
         case SECRET_QUERY: {
-                size_t kept = 0, n_key = strlen(c.b.query);
-                for (size_t i = 0; i < q->n_query; i++)
-                        if (q->query[i].key.n != n_key || memcmp(q->query[i].key.p, c.b.query, n_key) != 0)
-                                q->query[kept++] = q->query[i];
-                if (kept == REQUEST_QUERY_MAX)
+                drop_key(q, c.b.query);
+                if (q->n_query == REQUEST_QUERY_MAX)
                         return too_much(ret_why);
-                q->query[kept++] = (struct request_query){{c.b.query, n_key}, {c.b.value, c.b.n_value}, true};
-                q->n_query = kept;
+                q->query[q->n_query++] = (struct request_query){{c.b.query, strlen(c.b.query)}, {c.b.value, c.b.n_value}, true};
                 ssize_t k = canonical_write_target(q, p, room);
                 if (k < 0)
                         return too_much(ret_why);
