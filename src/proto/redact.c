@@ -50,7 +50,7 @@ struct redactor {
         uint8_t sextet[256];     /* of a character of base64; 64: it is none */
         size_t n_pairs, n_forms;
         size_t n_whole;          /* forms that may begin anywhere; the others only after a line break */
-        size_t hold;             /* bytes of the longest form */
+        size_t longest;          /* bytes of a form */
         struct form *forms;
         struct pair pairs[];
 };
@@ -198,7 +198,7 @@ static int follow(const struct redactor *r, struct run *run, struct place *place
         const struct form *f = &r->forms[run->form];
         struct unit u;
 
-        while (run->symbol < f->end) {
+        while (run->symbol < f->end && run->at <= r->longest) {
                 if (run->at == n)
                         return last ? NO : MORE;
                 int what = next_unit(r, f, run, place, p + run->at, n - run->at, last, &u);
@@ -206,8 +206,10 @@ static int follow(const struct redactor *r, struct run *run, struct place *place
                         return -what;
                 step(run, what, &u);
         }
-        return YES;
+        return run->at <= r->longest ? YES : NO;
 }
+
+static size_t hold_max(const struct redactor *r) { return r->longest + UNIT_LENGTH_MAX; }
 
 /* The runs that are under way. YES: s->best and its form are what is to be replaced. */
 static int follow_all(const struct redactor *r, struct redact_stream *s, const uint8_t *p, size_t n, bool last) {
@@ -224,8 +226,8 @@ static int follow_all(const struct redactor *r, struct redact_stream *s, const u
                 }
         }
         s->n_runs = kept;
-        /* Longer than any form it cannot be; if it were, there would be no room to hold it. */
-        if (kept > 0 && n <= r->hold)
+        /* What has come this far is too long, whatever its last unit turns out to be; there is no room to hold it either. */
+        if (kept > 0 && n <= hold_max(r))
                 return MORE;
         s->n_runs = 0;
         return s->best > 0 ? YES : NO;
@@ -503,7 +505,7 @@ static void add_form(struct redactor *r, const struct form *f) {
 
         if (f->kind == BASE64)
                 units += 2 * (symbols / LINE_MIN);
-        r->hold = MAX(r->hold, units * UNIT_LENGTH_MAX);
+        r->longest = MAX(r->longest, MIN(units * UNIT_LENGTH_MAX, REDACT_FORM_MAX));
         r->forms[r->n_forms++] = *f;
 }
 
@@ -657,7 +659,7 @@ static size_t runs_offset(const struct redactor *r) {
 }
 
 size_t redact_stream_size(const struct redactor *r) {
-        return runs_offset(r) + r->n_forms * sizeof(struct run) + r->hold;
+        return runs_offset(r) + r->n_forms * sizeof(struct run) + hold_max(r);
 }
 
 int redact_begin(const struct redactor *r, void *memory, size_t size, struct redact_stream **ret) {

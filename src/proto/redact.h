@@ -11,9 +11,10 @@
  * change. Where the form has no room for the other byte (&#97; for &#107;), X or Y stands there.
  * Where several would do, what begins first is replaced, of these the longest; after it goes on where it ends.
  *
- * Not found: a part of the text, other ciphers and encodings (base64 of base64, another case), compression, UTF-16; a character
- * beyond ASCII that is escaped as one (\u00e9 for its two bytes); of a text that has % \ or & in it, an occurrence that has the
- * same one of these now escaped and now not.
+ * Not found: a form longer than REDACT_FORM_MAX (twelve bytes for each of the longest text's always fit); a part of the text; other
+ * ciphers and encodings (base64 of base64, another case), compression, UTF-16; a character beyond ASCII that is escaped as one
+ * (\u00e9 for its two bytes); of a text that has % \ or & in it, an occurrence that has the same one of these now escaped and now
+ * not.
  * Of base64 that is broken (by CR, LF, \n, \r, %0d or %0a) after one, two or three characters of the text, those stay and the rest
  * is replaced: held back until the next line comes, they would delay every line that happens to end like that.
  *
@@ -32,7 +33,8 @@
 #define REDACT_VALUE_MIN 8u    /* bytes of a text: anything shorter would be found everywhere */
 #define REDACT_VALUE_MAX 4096u
 #define REDACT_MEMORY_MAX (384u << 10) /* bytes: no redactor needs more */
-#define REDACT_STREAM_MAX (160u << 10) /* bytes: no stream needs more; for one token of 40 characters it is 2 KiB */
+#define REDACT_FORM_MAX (48u << 10)    /* bytes of an occurrence in any form: one that is longer is not found */
+#define REDACT_STREAM_MAX (72u << 10)  /* bytes: no stream needs more; for one token of 40 characters it is 2 KiB */
 
 struct redact_pair {
         const char *find, *put;

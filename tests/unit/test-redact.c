@@ -121,31 +121,37 @@ TEST(largest) {
                 pairs[i] = (struct redact_pair){find[i], put[i], REDACT_VALUE_MAX};
         }
         prepare(pairs, REDACT_PAIRS_MAX);
-        /* The longest form there is, byte by byte: its base64, each character a reference with zeros, and line breaks. */
-        static char text[REDACT_STREAM_MAX], out[REDACT_STREAM_MAX];
-        struct oracle_form f = {.pair = 7, .kind = ORACLE_BASE64, .offset = 2, .from = 2, .end = (8 * (2 + REDACT_VALUE_MAX) + 5) / 6};
-        size_t n = 0, done = 0, held = 0;
-        for (size_t k = f.from; k < f.end; k++) {
-                unsigned v = 0;
-                while (!oracle_allows(&f, &pairs[7], k, v))
-                        v++;
-                n += (size_t)sprintf(text + n, "&#%07u;%s", v, k % 4 == 2 ? "&#0000013;&#0000010;" : "");
-        }
-        for (size_t i = 0; i < n; i++) {
-                ssize_t k = redact_feed(r, s, text + i, 1, false, out + done, n - done);
-                check(k >= 0);
-                done += (size_t)k;
-                held = MAX(held, redact_held(s));
-        }
-        ssize_t k = redact_feed(r, s, NULL, 0, true, out + done, n - done);
-        check(k >= 0 && done + (size_t)k == n);
-        check(held > 80000 && redact_found(s, 7) == 1 && redact_found(s, 6) == 0);
-        for (size_t i = 0, j = f.from; i < n; i += 10) {
-                unsigned v = (unsigned)strtoul(out + i + 2, NULL, 10);
-                if (v == '\r' || v == '\n')
-                        continue;
-                struct redact_pair p = {put[7], find[7], REDACT_VALUE_MAX};
-                check(oracle_allows(&f, &p, j++, v));
+        /* Nearly as long as a form may be, and longer, byte by byte: its base64, each character a reference with zeros, with line breaks. */
+        static char text[1 << 17], out[1 << 17];
+        const struct oracle_form f = {.pair = 7, .kind = ORACLE_BASE64, .offset = 2, .from = 2, .end = (8 * (2 + REDACT_VALUE_MAX) + 5) / 6};
+        for (int width = 5; width <= 7; width++) {
+                size_t n = 0, done = 0, held = 0;
+                for (size_t k = f.from; k < f.end; k++) {
+                        unsigned v = 0;
+                        while (!oracle_allows(&f, &pairs[7], k, v))
+                                v++;
+                        n += (size_t)sprintf(text + n, "&#%0*u;%s", width, v, k % 4 == 2 ? "\r\n" : "");
+                }
+                again();
+                for (size_t i = 0; i < n; i++) {
+                        ssize_t k = redact_feed(r, s, text + i, 1, false, out + done, n - done);
+                        check(k >= 0);
+                        done += (size_t)k;
+                        held = MAX(held, redact_held(s));
+                }
+                ssize_t k = redact_feed(r, s, NULL, 0, true, out + done, n - done);
+                check(k >= 0 && done + (size_t)k == n && redact_found(s, 6) == 0);
+                check(redact_found(s, 7) == (width == 5) && held > 45000 && held <= REDACT_FORM_MAX + UNIT_MAX);
+                check((memcmp(text, out, n) == 0) == (width > 5));
+                const struct redact_pair p = {put[7], find[7], REDACT_VALUE_MAX};
+                size_t symbol = f.from;
+                for (char *c = out; width == 5 && (c = strchr(c, '#')); c++)
+                        check(oracle_allows(&f, &p, symbol++, (unsigned)strtoul(c + 1, NULL, 10)));
+                check(width > 5 || symbol == f.end);
+                memcpy(out, text, n);
+                again();
+                redact_text(r, s, out, n);
+                check(redact_found(s, 7) == (width == 5) && (memcmp(text, out, n) == 0) == (width > 5));
         }
 }
 
