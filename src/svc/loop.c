@@ -6,6 +6,8 @@
 #include "base/fd.h"
 #include "svc/loop.h"
 
+#define URGENT_EACH 8 /* events */
+
 static uint64_t now_ms(void) {
         struct timespec t;
         clock_gettime(CLOCK_MONOTONIC, &t);
@@ -50,12 +52,21 @@ int loop_release(struct loop *l, struct watch *w) {
 
 void loop_close(struct loop *l, struct watch *w) { fd_close(loop_release(l, w)); }
 
+/* Before the event that is next, which it may take out of the batch. */
+static void ask_urgent(struct loop *l) {
+        l->at--;
+        l->urgent->fn(l->urgent, EPOLLIN);
+        l->at++;
+}
+
 void loop_run(struct loop *l, int (*tick)(void *arg), void *arg) {
         int timeout = tick(arg);
         while (!l->stop) {
                 l->n = epoll_wait(l->epoll, l->batch, LOOP_BATCH, timeout);
                 l->now = now_ms();
                 for (l->at = 0; l->at < l->n && !l->stop; l->at++) {
+                        if (l->urgent && l->n >= URGENT_EACH && l->at % URGENT_EACH == 0)
+                                ask_urgent(l);
                         struct watch *w = (struct watch *)l->batch[l->at].data.ptr;
                         if (w)
                                 w->fn(w, l->batch[l->at].events);

@@ -21,6 +21,7 @@ struct loop {
         bool stop;
         struct epoll_event batch[LOOP_BATCH];
         int n, at;    /* of the batch: how many, which is being served */
+        struct watch *urgent; /* NULL: none. Its function is called once in a while within a long batch, whether there is something or not */
         uint64_t now; /* ms, CLOCK_MONOTONIC, of the batch */
 };
 

@@ -24,6 +24,7 @@ static void ready(struct watch *w, uint32_t events) {
 
 int net_control_init(struct net_control *c, struct loop *l, int fd, void (*order)(const struct net_order *, int *, size_t)) {
         *c = (struct net_control){.loop = l, .order = order};
+        l->urgent = &c->w; /* a revocation does not wait until a hundred busy connections had their turn */
         return loop_add(l, &c->w, fd, EPOLLIN, ready);
 }
 

@@ -45,6 +45,7 @@ static void take_order(const struct net_order *o, int *fds, size_t n) {
         } else if (o->type == NET_REVOKED) {
                 g->revoked |= 1u << o->n;
                 loop_close(&g->loop, &g->brokers[o->n]);
+                webs_revoke(g, o->n);
                 resume_all();
         } else if (o->type == NET_FLUSH) {
                 if (g->sockets[NETNS_LOG].fd >= 0)

@@ -161,6 +161,21 @@ void webs_resume(struct gate *g) {
         }
 }
 
+/* What is under way ends now, and not when it is seen that the broker has gone. */
+void webs_revoke(struct gate *g, uint32_t identity) {
+        static const char why[] = "the secret of this request is not to be used any more";
+        char body[DENIAL_JSON_MAX];
+        size_t n = denial_json(body, sizeof(body), NULL, why, "");
+
+        for (struct web *x = g->webs, *next; x; x = next) {
+                next = x->next;
+                if (x->identity != identity || (x->relay.state != HTTP_RELAY_ACTIVE && x->relay.state != HTTP_RELAY_TUNNEL))
+                        continue;
+                x->waits = false;
+                http_relay_take_back(&x->relay, 403, "application/json", body, n);
+        }
+}
+
 void webs_tick(struct gate *g) {
         for (struct web *x = g->webs, *next; x; x = next) {
                 next = x->next;
