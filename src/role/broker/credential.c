@@ -366,13 +366,12 @@ bool credential_response(const struct http_head *head, const char **ret_why) {
         return true;
 }
 
+/* NULL: no memory. */
 static struct redact_stream *stream_of(struct rewriter *w, struct redact_stream **stream) {
-        if (*stream)
-                return *stream;
-        void *memory = malloc(w->size);
-        if (memory && redact_begin(w->how, memory, w->size, stream) < 0) {
-                free(memory);
-                *stream = NULL;
+        if (!*stream) {
+                void *memory = malloc(w->size);
+                if (!memory || redact_begin(w->how, memory, w->size, stream) < 0)
+                        free(memory);
         }
         return *stream;
 }
