@@ -114,7 +114,9 @@ static uint32_t find_in(const char *text, size_t n) {
         struct http_text copy = keep(text, n);
         uint32_t identity = 0;
 
-        if (copy.p && rewrite_whole(&c.mask, copy.p, n) > 0)
+        if (!copy.p)
+                return 1; /* what cannot be looked at is taken for one; there is room for more than a head */
+        if (rewrite_whole(&c.mask, copy.p, n) > 0)
                 while (redact_found(c.mask.whole, identity++) == 0)
                         ;
         c.used = used;
@@ -242,7 +244,9 @@ static bool check_field(const struct http_head *head, size_t i, bool *ret_carrie
         if ((found = find_in_name(name)) || (found = find_in(value.p, value.n)))
                 return misplaced(found, field, ret_why);
         _cleanup_free_ char *text = strndup(name.p, name.n);
-        if (c.b.identity > 0 && !c.drop[i] && text && secret_foreign(text, value.p, value.n)) {
+        if (!text)
+                return too_much(ret_why);
+        if (c.b.identity > 0 && !c.drop[i] && secret_foreign(text, value.p, value.n)) {
                 snprintf(c.why, sizeof(c.why), "%s has a credential of the sandbox's own, and this host has one", field);
                 *ret_why = c.why;
                 return false;

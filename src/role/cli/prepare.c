@@ -377,11 +377,15 @@ static int plan_nesting(const struct policy *policy, struct plan *p, struct erro
 static int check_sources(const struct run_options *o, const struct plan *p, struct error *e) {
         _cleanup_free_ char *file = o->policy_file ? realpath(o->policy_file, NULL) : NULL;
 
-        for (size_t i = 0; i < p->network.n_secrets; i++) {
+        bool inside = file && p->workspace && path_beneath(file, p->workspace);
+
+        for (size_t i = 0; file && i < p->n_ops && !inside; i++)
+                inside = (p->ops[i].flags & PLAN_VOLUME) && !(p->ops[i].flags & PLAN_READONLY) && p->ops[i].source && path_beneath(file, p->ops[i].source);
+        for (size_t i = 0; inside && i < p->network.n_secrets; i++) {
                 const struct secret *s = &p->network.secrets[i];
-                if (s->source != SECRET_COMMAND || s->line == 0 || !file || !p->workspace || !path_beneath(file, p->workspace))
+                if (s->source != SECRET_COMMAND || s->line == 0)
                         continue;
-                error_set(e, EPERM, "%s lies in the workspace, where a run may have written it, and names a command for the secret %s", file, s->name);
+                error_set(e, EPERM, "%s lies in the workspace or a volume, where a run may have written it, and names a command for the secret %s", file, s->name);
                 return error_fix(e, "keep the policy elsewhere, or name the command yourself: --secret '%s=command:...'", s->name);
         }
         return 0;
