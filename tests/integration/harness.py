@@ -8,6 +8,7 @@
 A case reports any number of checks; one that raises has failed, one that raises Skip is skipped with its reason.
 BELLJAR names the belljar to test; TMPDIR is the test's own folder. Arguments choose cases by name.
 """
+import contextlib
 import hashlib
 import os
 import pathlib
@@ -183,11 +184,12 @@ def tree_hash(root):
 
 
 def remove(path):
-    """Also what an overlay keeps in folders of mode 000."""
+    """Also what an overlay keeps in folders of mode 000, and while a run's supervisor still removes what it wrote to its root."""
     for folder, dirs, _ in os.walk(path):
         for name in dirs:
             if not os.path.islink(os.path.join(folder, name)):
-                os.chmod(os.path.join(folder, name), 0o700)
+                with contextlib.suppress(FileNotFoundError):
+                    os.chmod(os.path.join(folder, name), 0o700)
     shutil.rmtree(path, onerror=lambda _, name, why: note(f"{name} cannot be removed: {why[1]}"))
 
 
