@@ -36,5 +36,7 @@ int main(int argc, char **argv) {
         tool_argv = argv;
         if (argc > 1 && streq(argv[1], "run") && !asks_for_help(argc, argv))
                 return command_run(argc - 1, argv + 1);
+        if (secret_revoke_at_once(argc, argv))
+                return 0;
         return tool_command(argc, argv);
 }

@@ -174,6 +174,17 @@ static int hand_over(const char *name, struct arguments *a, struct error *e) {
         return r < 0 ? error_errno(e, r, "the value cannot be written") : 0;
 }
 
+static int revoke_from(int n, char **words, struct error *e) {
+        _cleanup_state_ struct state s = STATE_NONE;
+        int r;
+
+        if (n < 1 || n > 2)
+                return error_set(e, EINVAL, "belljar secret revoke takes a sandbox and, where not all are meant, the name of one secret");
+        if ((r = find_sandbox(words[0], false, &s, e)) < 0)
+                return r;
+        return secret_revoke_of(&s, n == 2 ? words[1] : NULL, e);
+}
+
 static int usage(struct error *e) {
         error_set(e, EINVAL, "belljar secret takes set NAME, ls, rm NAME..., lock, or revoke SANDBOX [NAME]");
         return error_fix(e, "belljar secret --help says more; the value is read from standard input, or typed");
@@ -187,7 +198,7 @@ static int dispatch(const char *verb, char **names, int n, struct arguments *a, 
         if (is_ls && n == 0)
                 return list(a, e);
         if (streq(verb, "revoke"))
-                return secret_revoke(n, names, e);
+                return revoke_from(n, names, e);
         if (streq(verb, "lock") && n == 0)
                 return lock(e);
         for (int i = 0; i < n; i++)

@@ -1,4 +1,4 @@
-/* belljar is two programs. `belljar` starts sandboxes and nothing else: linked without a library, and where that is
+/* belljar is two programs. `belljar` starts sandboxes, revokes their secrets, and nothing else: linked without a library, and where that is
  * possible against musl, because an exec of glibc's start-up code costs as much as half a sandbox on a virtual machine
  * (its dozens of cpuid instructions trap). `belljar-tool` is the whole: belljar becomes it (execve) for every other
  * command, and for a run whose policy is a file. */
