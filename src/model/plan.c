@@ -9,12 +9,12 @@ static const char *const op_names[] = {
         [OP_DIR] = "dir", [OP_SYMLINK] = "link", [OP_BIND] = "bind", [OP_SCRATCH] = "scratch", [OP_OVERLAY] = "overlay",
         [OP_IMAGE_LAYER] = "image-layer", [OP_IMAGE] = "image", [OP_PROC] = "proc", [OP_SYSFS] = "sysfs", [OP_DEVPTS] = "devpts", [OP_MQUEUE] = "mqueue", [OP_MASK] = "mask",
         [OP_READONLY] = "read-only", [OP_LAYER_DIR] = "layer-dir", [OP_LAYER_WHITEOUT] = "hide",
-        [OP_LAYER_FILE] = "layer-file", [OP_FILE] = "file",
+        [OP_LAYER_FILE] = "layer-file", [OP_FILE] = "file", [OP_SOCKET] = "socket",
 };
 
 static const struct { unsigned flag; const char *name; } flag_names[] = {
         {PLAN_READONLY, "ro"}, {PLAN_RECURSIVE, "recursive"}, {PLAN_DEVICE, "device"}, {PLAN_UPPER, "upper"},
-        {PLAN_OPTIONAL, "optional"}, {PLAN_IDMAP, "idmap"}, {PLAN_STORE, "store"}, {PLAN_VOLUME, "volume"},
+        {PLAN_OPTIONAL, "optional"}, {PLAN_IDMAP, "idmap"}, {PLAN_STORE, "store"}, {PLAN_VOLUME, "volume"}, {PLAN_EXEC, "exec"},
 };
 
 static const struct { unsigned use; const char *name; } use_names[] = {
@@ -66,6 +66,7 @@ void plan_free(struct plan *p) {
         strlist_clear(&p->without);
         strlist_clear(&p->use);
         strlist_clear(&p->notes);
+        strlist_clear(&p->calls);
         free(p->network.ports);
         free(p->network.targets);
         free(p->network.table);
@@ -301,6 +302,7 @@ void plan_json(const struct plan *p, bool full, struct json *j) {
         json_list(j, "without", &p->without);
         json_list(j, "use", &p->use);
         json_list(j, "notes", &p->notes);
+        json_list(j, "calls", &p->calls);
         json_begin(j, "volumes", '[');
         for (size_t i = 0; i < p->n_ops; i++) {
                 const struct plan_op *op = &p->ops[i];

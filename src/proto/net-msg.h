@@ -44,6 +44,7 @@ enum net_what {
         NET_UDP, /* datagrams: address and port */
         NET_TLS, /* a connection whose ClientHello does not fit: host and port, text */
         NET_HTTP, /* a request: host, port, text is its method and target */
+        NET_CALL, /* of couriers only (role/cli/call.h): host is what was asked for */
 };
 
 enum net_report_type {

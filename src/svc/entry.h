@@ -35,6 +35,7 @@ enum run_msg_type {
                           * budgets; RUN_NET_RULES_DONE is the answer */
         RUN_NET_SECRET,  /* identity: its secret is over, for the reason in status (enum secret_end): its value is needed no more */
         RUN_NET_FAILED,  /* status: -errno or 0; report.text: what of the network does not work any more */
+        RUN_CALLS,       /* ancillary: the run's endpoint of calls; where it has a network, then its user and network namespaces */
         /* from the command line */
         RUN_SIGNAL,      /* status: to be sent to the command */
         RUN_PAUSE, RUN_RESUME, /* freeze and thaw everything */

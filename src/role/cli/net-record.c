@@ -70,6 +70,8 @@ static const char *reason_of(const struct net_entry *x) {
                 return "upstream";
         if (x->what == NET_UDP)
                 return "udp";
+        if (x->what == NET_CALL)
+                return "call";
         return x->reason == VERDICT_PROTOCOL && !x->rule && !x->fix[0] ? "form" : why_word((enum verdict_reason)x->reason);
 }
 
@@ -84,12 +86,12 @@ static void json_request(struct json *j, const struct net_entry *x) {
 }
 
 static void json_entry(struct json *j, const struct net_entry *x, bool counts) {
-        static const char *const kinds[] = {[NET_DNS] = "name", [NET_TCP] = "tcp", [NET_UDP] = "udp", [NET_TLS] = "tls", [NET_HTTP] = "http"};
+        static const char *const kinds[] = {[NET_DNS] = "name", [NET_TCP] = "tcp", [NET_UDP] = "udp", [NET_TLS] = "tls", [NET_HTTP] = "http", [NET_CALL] = "call"};
 
         json_str(j, "kind", x->what < ELEMENTSOF(kinds) ? kinds[x->what] : "unknown");
         json_str(j, "host", x->host[0] ? x->host : NULL);
         json_address(j, x->address);
-        if (x->what == NET_DNS)
+        if (x->what == NET_DNS || x->what == NET_CALL)
                 json_str(j, "port", NULL); /* a question for a name has none */
         else
                 json_num(j, "port", x->port);

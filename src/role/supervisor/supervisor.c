@@ -246,6 +246,15 @@ static void write_started(struct supervisor *x) {
         (void)!state_write(x->s->state, "started.json", &j);
 }
 
+/* The endpoint is the guard's, and what it takes to connect from within the sandbox for a call. */
+static void hand_over_calls(const struct supervisor *x, const int *fds, size_t n) {
+        const struct run_msg m = {.type = RUN_CALLS};
+        const int all[] = {n == 1 ? fds[0] : -1, x->network.userns, x->network.netns};
+
+        if (n == 1)
+                (void)!fd_send(x->s->cli, &m, sizeof(m), all, x->plan->network.on ? 3 : 1, 0);
+}
+
 static void on_init(struct supervisor *x) {
         struct init_msg m;
         int fds[FD_PASS_MAX];
@@ -309,6 +318,9 @@ static void on_init(struct supervisor *x) {
                 out.type = RUN_TERMINAL;
                 if (n_fds == 1)
                         (void)!fd_send(x->s->cli, &out, sizeof(out), fds, 1, 0);
+                break;
+        case INIT_CALLS:
+                hand_over_calls(x, fds, n_fds);
                 break;
         case INIT_NETWORK:
                 network_take(x, fds, n_fds);
