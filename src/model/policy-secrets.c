@@ -12,6 +12,8 @@ static int set_text(struct secret *s, const char *leaf, const char *text, struct
                 return secret_set_basic(s, text, e);
         if (streq(leaf, "query"))
                 return secret_set_query(s, text, e);
+        if (streq(leaf, "body"))
+                return secret_set_body(s, text, e);
         if (!secret_variable_good(text))
                 return error_set(e, EINVAL, "env: what it says is no name of a variable");
         return policy_keep(&s->variable, text, e);
@@ -24,8 +26,8 @@ static int read_key(struct policy_reader *c, struct secret *s, const struct poli
 
         if (r < 0)
                 return r;
-        if (places && (streq(leaf, "header") || streq(leaf, "basic") || streq(leaf, "query"))) {
-                error_set(c->e, EINVAL, "a secret goes to one place: header, basic or query");
+        if (places && (streq(leaf, "header") || streq(leaf, "basic") || streq(leaf, "query") || streq(leaf, "body"))) {
+                error_set(c->e, EINVAL, "a secret goes to one place: header, basic, query or body");
                 error_fix(c->e, "write a second secret with the same from: for another");
                 return policy_read_place(c, v);
         }

@@ -181,6 +181,8 @@ const struct policy_key policy_keys[] = {
          .doc = "The user name beside which it goes into Authorization: Basic."},
         {"secrets.query", KEY_SECRET_TEXT, .unset = "whichever field has the placeholder",
          .doc = "The key of the query that it goes into."},
+        {"secrets.body", KEY_SECRET_TEXT, .unset = "whichever field has the placeholder",
+         .doc = "The field of a JSON body (keys with dots between them) or of a form whose whole value is the placeholder."},
         {"secrets.env", KEY_SECRET_TEXT, .unset = "the variable that it comes from, if it does",
          .doc = "The variable that has the placeholder inside."},
         {"secrets.ttl", KEY_DURATION, .min = 1, .max = LARGEST_TIME, .unset = "the run's time",

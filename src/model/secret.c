@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "model/secret.h"
+#include "proto/body-field.h"
 
 static const char *const sources[] = {
         [SECRET_ENV] = "env", [SECRET_FILE] = "file", [SECRET_COMMAND] = "command", [SECRET_KEYRING] = "keyring", [SECRET_STORE] = "store",
@@ -19,6 +20,7 @@ void secret_clear(struct secret *s) {
         free(s->after);
         free(s->user);
         free(s->query);
+        free(s->body);
         free(s->variable);
         *s = (struct secret){};
 }
@@ -124,6 +126,22 @@ int secret_set_query(struct secret *s, const char *query, struct error *e) {
         return keep(&s->query, query, strlen(query), e);
 }
 
+int secret_set_body(struct secret *s, const char *path, struct error *e) {
+        size_t keys = 1, n = strlen(path);
+        bool good = n > 0 && n <= BODY_FIELD_PATH_MAX && path[n - 1] != '.';
+
+        for (size_t i = 0; i < n; i++) {
+                good = good && path[i] > ' ' && path[i] <= '~' && (path[i] != '.' || (i > 0 && path[i - 1] != '.'));
+                keys += path[i] == '.';
+        }
+        if (!good || keys > BODY_FIELD_KEYS_MAX) {
+                error_set(e, EINVAL, "body is the key of a form, or at most %u keys of JSON with a dot between each two, in printable ASCII", BODY_FIELD_KEYS_MAX);
+                return error_fix(e, "write it like body: client_secret, or body: auth.token");
+        }
+        s->place = SECRET_BODY;
+        return keep(&s->body, path, n, e);
+}
+
 const char *secret_variable(const struct secret *s) { return s->variable ?: s->source == SECRET_ENV ? s->from : NULL; }
 
 static void place_text(struct strbuf *b, const struct secret *s) {
@@ -138,6 +156,9 @@ static void place_text(struct strbuf *b, const struct secret *s) {
                 break;
         case SECRET_QUERY:
                 strbuf_printf(b, "in the query, as %s", s->query);
+                break;
+        case SECRET_BODY:
+                strbuf_printf(b, "in the body's field %s, where its placeholder stands", s->body);
                 break;
         case SECRET_ANY_FIELD:
                 strbuf_puts(b, "in whichever field has its placeholder");
@@ -172,6 +193,7 @@ void secret_json(struct json *j, const struct secret *s) {
         json_str(j, "header", header);
         json_str(j, "basic", s->user);
         json_str(j, "query", s->query);
+        json_str(j, "body", s->body);
         json_str(j, "env", secret_variable(s));
         if (s->ttl)
                 json_num(j, "ttl", (long long)s->ttl);

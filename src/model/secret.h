@@ -29,6 +29,7 @@ enum secret_place {
         SECRET_HEADER,    /* a header field, whether the request has it or not */
         SECRET_BASIC,     /* Authorization: Basic, likewise */
         SECRET_QUERY,     /* a key of the query, likewise */
+        SECRET_BODY,      /* a field of the body, where its whole value is the placeholder */
 };
 
 struct secret {
@@ -40,6 +41,7 @@ struct secret {
         char *before, *after; /* and what stands around the secret in its value */
         char *user;      /* SECRET_BASIC */
         char *query;     /* SECRET_QUERY: the key */
+        char *body;      /* SECRET_BODY: a key of a form, or keys of JSON with a dot between each two */
         char *variable;  /* that has the placeholder inside; NULL: none */
         uint64_t ttl;    /* ms, from the start of the run; 0: as long as it runs */
         uint64_t uses;   /* requests that may carry it; 0: any number */
@@ -52,10 +54,11 @@ bool secret_name_good(const char *name);
 bool secret_variable_good(const char *name);
 /* "env:NAME" and its like: source and from. */
 int secret_parse_source(const char *text, struct secret *s, struct error *e) _must_check_;
-/* The places: "NAME: before {} after"; a user; a key. */
+/* The places: "NAME: before {} after"; a user; a key; keys. */
 int secret_set_header(struct secret *s, const char *text, struct error *e) _must_check_;
 int secret_set_basic(struct secret *s, const char *user, struct error *e) _must_check_;
 int secret_set_query(struct secret *s, const char *query, struct error *e) _must_check_;
+int secret_set_body(struct secret *s, const char *path, struct error *e) _must_check_;
 /* The variable that has its placeholder inside; NULL: none. */
 const char *secret_variable(const struct secret *s);
 /* For people: where it comes from, where it goes, how long; a line. NULL: no memory. */

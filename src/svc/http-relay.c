@@ -262,6 +262,26 @@ static bool send_again(struct http_relay *r) {
         return true;
 }
 
+/* What the owner rewrites it may also refuse: a request whose body is short, and on its way, waits until it is whole, and of
+ * one that is refused nothing was sent. One that says no length may be half of a conversation. */
+static bool holds(const struct http_relay *r) {
+        return r->state == HTTP_RELAY_ACTIVE && r->rewrites_up > 0 && r->up == HTTP_LENGTH && r->request.length <= FLUSH_BYTES && !r->request_done &&
+               !r->response_begun && http_room(&r->upstream.out) >= r->rewrites_up + HTTP_ROOM_MIN;
+}
+
+/* An upstream of an earlier request may be closed meanwhile; it has not heard of this one. */
+static bool replace_upstream(struct http_relay *r) {
+        if (!r->owner->again || !r->upstream.used || !http_end_usable(&r->upstream))
+                return false;
+        r->upstream.drained = false;
+        if (http_end_fill(&r->upstream) == 0)
+                return false;
+        http_empty(&r->upstream.in);
+        r->again = r->upstream.out;
+        r->upstream.out = (struct http_buffer){};
+        return send_again(r);
+}
+
 static int start_request(struct http_relay *r, size_t head) {
         struct http1_out out = {.from = &r->request, .framing = r->request.framing, .length = r->request.length,
                                 .websocket = r->request.websocket};
@@ -351,6 +371,8 @@ static int step_up(struct http_relay *r) {
                 return read_request(r);
         if (r->state != HTTP_RELAY_ACTIVE || r->request_done || r->response_done)
                 return 0;
+        if (holds(r) && replace_upstream(r))
+                return 1;
         int k = move_body(r, true, &r->request_body, r->up, &done, &why);
         if (k == -EBADMSG) {
                 refuse(r, why);
@@ -604,7 +626,7 @@ static int steps(struct http_relay *r) {
 }
 
 static int flush_both(struct http_relay *r) {
-        int up = http_end_flush(&r->upstream), down;
+        int up = holds(r) ? 0 : http_end_flush(&r->upstream), down;
 
         if (up < 0 && r->state != HTTP_RELAY_CLOSING) {
                 /* It may have answered and closed before it read everything. */
@@ -645,7 +667,7 @@ void http_relay_run(struct http_relay *r) {
                 return;
         }
         wait_for(r, true, http_filled(&r->client.out) > 0 || k > 0);
-        wait_for(r, false, http_filled(&r->upstream.out) > 0);
+        wait_for(r, false, http_filled(&r->upstream.out) > 0 && !holds(r));
 }
 
 void http_relay_init(struct http_relay *r, const struct http_relay_owner *owner, struct loop *loop) {

@@ -7,7 +7,7 @@
 #include "svc/http-end.h"
 
 #define HTTP_RELAY_HEAD_MS 30000u   /* for a head, from its first byte to its end */
-#define HTTP_REWRITE_HELD 57344u    /* bytes that a rewriter keeps back at most */
+#define HTTP_REWRITE_HELD 58368u    /* bytes that a rewriter keeps back at most */
 #define HTTP_RELAY_LINGER_MS 2000u  /* for a client to take an answer after which the connection is closed */
 
 enum http_relay_verdict {
@@ -30,6 +30,7 @@ struct http_relay_owner {
         void (*content)(struct http_relay *r, const char *p, size_t n);
         /* Where r->rewrites_up or r->rewrites_down: what goes on in place of n bytes of a body or tunnel, into out, which takes n +
          * HTTP_REWRITE_HELD. Bytes may be kept back, but none once `last` is said. The sum of what comes out is that of what went in.
+         * A request of a length of at most 16 KiB is not sent before its end was rewritten.
          * SIZE_MAX: it may not go on, and is refused as HTTP_BODY_PLACEHOLDER. */
         size_t (*rewrite)(struct http_relay *r, bool up, const char *p, size_t n, bool last, char *out);
         /* n bytes of a body or tunnel went by. false: reset. */

@@ -30,7 +30,7 @@ static void put_text(struct pen *w, const char *text, size_t n) {
 }
 
 static void put_own(struct pen *w, const struct secret *s, const struct vault_text *value) {
-        const char *const texts[] = {s->header, s->before, s->after, s->user, s->query};
+        const char *const texts[] = {s->header, s->before, s->after, s->user, s->query, s->body};
 
         put_number(w, s->place);
         for (size_t i = 0; i < ELEMENTSOF(texts); i++)
@@ -104,7 +104,7 @@ static const char *get_text(struct reader *r, size_t *ret_n) {
 }
 
 static void get_own(struct reader *r, struct net_secret_block *b) {
-        const char **const texts[] = {&b->header, &b->before, &b->after, &b->user, &b->query};
+        const char **const texts[] = {&b->header, &b->before, &b->after, &b->user, &b->query, &b->body};
 
         b->place = (enum secret_place)get_number(r);
         for (size_t i = 0; i < ELEMENTSOF(texts); i++)

@@ -18,7 +18,7 @@ struct net_secret_block {
         } all[SECRETS_MAX]; /* identity i is all[i - 1] */
         /* Of its own: */
         enum secret_place place;
-        const char *header, *before, *after, *user, *query; /* "" where it has none */
+        const char *header, *before, *after, *user, *query, *body; /* "" where it has none */
         const char *value;
         size_t n_value;
         uint64_t uses;

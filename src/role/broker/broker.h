@@ -205,6 +205,23 @@ size_t credential_rewrite(struct redact_stream **stream, bool up, const char *p,
 /* The same for what comes through a WebSocket. */
 size_t credential_rewrite_frames(struct redact_stream **stream, struct websocket_reader *w, const char *p, size_t n, char *out) _must_check_;
 
+/* What a body has of it (credential-body.c); zeroed: a body without a field for it. */
+struct body_field;
+struct net_secret_block;
+struct credential_body {
+        struct body_field *field;
+        bool carries;    /* the credential is in it */
+        const char *why; /* it may not go on: a text of this broker's, which is good until the next */
+};
+const struct net_secret_block *credential_block(void);
+/* With a request's head; false: no memory. */
+bool credential_body_begin(struct credential_body *x, const struct http_head *head) _must_check_;
+void credential_body_end(struct credential_body *x);
+/* How many bytes it holds back at most. */
+size_t credential_body_held(void);
+/* The next *n bytes with the credential where it belongs; NULL: x->why says why they may not go on. Good until the next call. */
+const char *credential_body_fill(struct credential_body *x, const char *p, size_t *n, bool last) _must_check_;
+
 /* The resolver: the host's servers and its hosts file, read before the cage. */
 int resolver_init(struct broker *b) _must_check_;
 void resolver_ask(struct dial *d);

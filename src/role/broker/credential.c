@@ -8,6 +8,7 @@
 #include "base/base64.h"
 #include "model/canonical.h"
 #include "model/placeholder.h"
+#include "proto/body-field.h"
 #include "role/broker/broker.h"
 #include "svc/http-fields.h"
 #include "svc/http-relay.h"
@@ -49,7 +50,7 @@ static int make(struct rewriter *w, const struct redact_pair *pairs, size_t n, s
                 return r;
         w->size = redact_stream_size(w->how);
         w->memory = memory.p + size;
-        return w->size > HTTP_REWRITE_HELD || w->size > REDACT_STREAM_MAX ? error_set(e, E2BIG, "a secret is too long to be looked for") : 0;
+        return redact_held_max(w->how) + BODY_FIELD_HELD_MAX > HTTP_REWRITE_HELD || w->size > REDACT_STREAM_MAX ? error_set(e, E2BIG, "a secret is too long to be looked for") : 0;
 }
 
 /* Says that something stood here, and nothing of it. */
@@ -94,6 +95,8 @@ static uint64_t rewrite_whole(struct rewriter *w, const char *p, size_t n) {
 }
 
 uint32_t credential_identity(void) { return c.b.identity; }
+
+const struct net_secret_block *credential_block(void) { return &c.b; }
 
 /* --- requests --- */
 
@@ -293,6 +296,7 @@ static bool put_in(struct request *q, struct http1_out *out, const char **ret_wh
                 return true;
         }
         case SECRET_ANY_FIELD:
+        case SECRET_BODY:
         default:
                 return true;
         }
@@ -305,7 +309,7 @@ static bool keep_field(void *arg, const struct http_head *head, const struct htt
 
 bool credential_request(const struct http_head *head, const struct request *request, struct http1_out *out, bool *ret_carries, const char **ret_why) {
         static struct request q; /* with its query anew */
-        bool carries = c.b.identity > 0 && c.b.place != SECRET_ANY_FIELD;
+        bool carries = c.b.identity > 0 && c.b.place != SECRET_ANY_FIELD && c.b.place != SECRET_BODY;
 
         *ret_carries = false;
         if (c.b.n == 0)
@@ -341,9 +345,8 @@ bool credential_request(const struct http_head *head, const struct request *requ
 
 /* --- bodies and responses --- */
 
-/* What is held back lies in the stream. */
-size_t credential_reads_up(void) { return c.mask.size; }
-size_t credential_reads_down(void) { return c.hide.size; }
+size_t credential_reads_up(void) { return c.mask.how ? redact_held_max(c.mask.how) + credential_body_held() : 0; }
+size_t credential_reads_down(void) { return c.hide.how ? redact_held_max(c.hide.how) : 0; }
 
 bool credential_response(const struct http_head *head, const char **ret_why) {
         if (c.b.identity == 0)

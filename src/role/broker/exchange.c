@@ -30,6 +30,7 @@ struct exchange {
         struct given_exchange given;
         bool carries; /* the broker's credential */
         struct websocket_reader frames;    /* of a WebSocket, down */
+        struct credential_body body;       /* of the request */
         struct redact_stream *rewrites[2]; /* of the bodies, down and up; NULL: not looked at so far */
 };
 
@@ -167,6 +168,9 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
         }
         if (!credential_request(&r->request, &x->request, out, &x->carries, &why))
                 return refuse_plainly(x, 403, why);
+        credential_body_end(&x->body);
+        if (!credential_body_begin(&x->body, &r->request))
+                return HTTP_RELAY_CUT;
         r->rewrites_up = credential_reads_up();
         r->body_max = x->verdict.body_max;
         (void)broker_may_forward(&broker);
@@ -207,6 +211,9 @@ static enum http_relay_verdict on_response(struct http_relay *r, struct http1_ou
 static size_t rewrite(struct http_relay *r, bool up, const char *p, size_t n, bool last, char *out) {
         struct exchange *x = exchange_of(r);
 
+        if (up && !(p = credential_body_fill(&x->body, p, &n, last)))
+                return SIZE_MAX;
+        x->carries |= up && x->body.carries;
         return r->state == HTTP_RELAY_TUNNEL ? credential_rewrite_frames(&x->rewrites[up], &x->frames, p, n, out)
                                              : credential_rewrite(&x->rewrites[up], up, p, n, last, out);
 }
@@ -234,8 +241,9 @@ static void refused(struct http_relay *r, enum http_refusal why) {
         struct exchange *x = exchange_of(r);
 
         if (why == HTTP_BODY_LARGE || why == HTTP_BODY_PLACEHOLDER) {
-                report(x, NET_DENIED, http_refusal_text(why));
-                answer(x, 403, http_refusal_text(why), NULL, "");
+                const char *text = why == HTTP_BODY_PLACEHOLDER && x->body.why ? x->body.why : http_refusal_text(why);
+                report(x, NET_DENIED, text);
+                answer(x, 403, text, NULL, "");
         } /* else: nothing that the gate writes is refused here; it is a reset */
 }
 
@@ -243,6 +251,7 @@ static void done(struct http_relay *r, bool cut) {
         struct exchange *x = exchange_of(r);
 
         given_done(&x->given, cut);
+        credential_body_end(&x->body);
         for (size_t i = 0; i < ELEMENTSOF(x->rewrites); i++)
                 free(TAKE_PTR(x->rewrites[i])); /* the next body is another text */
         x->up += x->request.target_bytes + x->request.header_bytes;
@@ -264,6 +273,7 @@ static void ended(struct http_relay *r) {
 
         dial_cancel(&x->dial);
         given_done(&x->given, true);
+        credential_body_end(&x->body);
         for (size_t i = 0; i < ELEMENTSOF(x->rewrites); i++)
                 free(x->rewrites[i]);
         *x->prev = x->next;
