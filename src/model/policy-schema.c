@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/image-name.h"
+#include "model/mint.h"
 #include "model/network-preset.h"
 #include "model/policy-table.h"
 
@@ -31,6 +32,7 @@
 /* Coarse: canonical_url has the last word. */
 #define URL_PATTERN "^([Hh][Tt][Tt][Pp][Ss]?|[Ww][Ss][Ss]?)://[^#]+$"
 #define SECRET_PATTERN "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$"
+#define LARGEST_ID (UINT64_C(1) << 53) /* of what JSON has for numbers */
 #define CONTROL_PATTERN "^[a-z0-9-]+$"
 
 /* json_pack takes ownership of "o" also on failure, and gives NULL for it: one look at the end is enough. */
@@ -88,6 +90,8 @@ static json_t *texts(const struct policy_key *k) {
                 return some(text("^([A-Z0-9_-]{1,32}|\\*)$", 32), NETWORK_METHODS_MAX);
         if (streq(k->name, "network.paths"))
                 return some(text("^/[^?#\\\\]*$", NETWORK_PATH_BYTES), NETWORK_PATHS_MAX);
+        if (streq(k->name, "secrets.github_app.repositories"))
+                return some(text("^[A-Za-z0-9_.-]+$", 100), MINT_REPOSITORIES_MAX);
         return some(text("^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$", 64), NETWORK_RANGES_MAX);
 }
 
@@ -129,6 +133,18 @@ static json_t *presets(bool use) {
                 if (!(use && strstr(p->text, "\nparameters:")) && json_array_append_new(a, json_string(p->name)) < 0)
                         return json_decref(a), NULL;
         return json_pack("{s:o}", "enum", a);
+}
+
+/* A text of a minted token's, by its key. */
+static json_t *mint(const char *leaf) {
+        if (streq(leaf, "grant"))
+                return json_pack("{s:[s,s]}", "enum", "client_credentials", "refresh_token");
+        if (streq(leaf, "auth"))
+                return json_pack("{s:[s,s]}", "enum", "basic", "body");
+        if (streq(leaf, "app_id") || streq(leaf, "installation_id"))
+                return number_or_text("integer", number(1, 1), number(LARGEST_ID, 1), "^[1-9][0-9]*$");
+        return text(streq(leaf, "client_secret") ? "^(env|file|command|keyring|store):." : strstr(leaf, "url") || streq(leaf, "api") ? "^[Hh][Tt][Tt][Pp][Ss]://[^#]+$" : "^[ -~]+$",
+                    (int)MINT_URL_MAX);
 }
 
 static json_t *value(const struct policy_key *k) {
@@ -201,6 +217,13 @@ static json_t *value(const struct policy_key *k) {
         case KEY_SECRET_TEXT:
                 return text(streq(k->name, "secrets.from") ? "^(env|file|command|keyring|store):." : streq(k->name, "secrets.header") ? "^[^:]+:.*[{][}]"
                             : streq(k->name, "secrets.env") ? ENV_PATTERN : ".", SECRET_TEXT_MAX);
+        case KEY_MINT:
+                return section(k);
+        case KEY_MINT_TEXT:
+                return mint(policy_key_leaf(k));
+        case KEY_MINT_MAP:
+                return json_pack("{s:s, s:i, s:{s:s}, s:{s:[s,s,s]}}", "type", "object", "maxProperties", (int)MINT_PERMISSIONS_MAX, "propertyNames",
+                                 "pattern", "^[a-z_]{1,64}$", "additionalProperties", "enum", "read", "write", "admin");
         case KEY_USE:
                 return list(presets(true));
         case KEY_PRESET:

@@ -1,6 +1,7 @@
 /* Reads `secrets:` of a policy (secret.h). */
 #include <string.h>
 
+#include "model/mint.h"
 #include "model/policy-read.h"
 
 static int set_text(struct secret *s, const char *leaf, const char *text, struct error *e) {
@@ -19,7 +20,22 @@ static int set_text(struct secret *s, const char *leaf, const char *text, struct
         return policy_keep(&s->variable, text, e);
 }
 
+static int add_address(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *n) {
+        struct network *w = &c->p->network;
+        struct address_range range;
+        int r = network_range_parse(n->text, &range, c->e);
+
+        (void)k;
+        if (r < 0)
+                return r;
+        return strlist_add(&w->secrets[w->n_secrets - 1].addresses, n->text) < 0 ? error_set(c->e, ENOMEM, "out of memory") : 0;
+}
+
 static int read_key(struct policy_reader *c, struct secret *s, const struct policy_key *k, const struct yaml_node *v) {
+        if (k->type == KEY_MINT)
+                return policy_read_mint(c, s, k, v);
+        if (k->type == KEY_TEXTS)
+                return policy_read_items(c, k, v, add_address);
         const bool places = s->place != SECRET_ANY_FIELD;
         const char *leaf = policy_key_leaf(k);
         int r = policy_read_scalar(c, k, v);
@@ -61,8 +77,8 @@ static int read_secret(struct policy_reader *c, const struct policy_key *section
                 if (r < 0)
                         return r;
         }
-        if (s->from)
-                return 0;
+        if (s->from) /* RFC 6750 section 2.1; a renewed token may be of any length there */
+                return s->mint && s->mint->kind == MINT_OAUTH2 && s->place == SECRET_ANY_FIELD ? secret_set_header(s, "Authorization: Bearer {}", c->e) : 0;
         error_set(c->e, EINVAL, "a secret without the key from");
         error_fix(c->e, "write where it comes from, like from: env:NAME");
         return policy_read_place(c, name);

@@ -43,6 +43,9 @@ enum key_type {
         KEY_URLS,     /* given: a list of URLs */
         KEY_SECRETS,  /* network.secrets: a mapping of names to mappings of the keys below it (policy-secrets.c) */
         KEY_SECRET_TEXT, /* of a secret */
+        KEY_MINT,     /* of a secret: a mapping of the keys below it (policy-mint.c) */
+        KEY_MINT_TEXT, /* of these: a text */
+        KEY_MINT_MAP,  /* a mapping of names to levels */
         KEY_LATER,    /* a key of the design that this version does not enforce: refused */
 };
 

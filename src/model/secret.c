@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "model/mint.h"
 #include "model/secret.h"
 #include "proto/body-field.h"
 
@@ -22,6 +23,8 @@ void secret_clear(struct secret *s) {
         free(s->query);
         free(s->body);
         free(s->variable);
+        mint_free(s->mint);
+        strlist_clear(&s->addresses);
         *s = (struct secret){};
 }
 
@@ -142,7 +145,7 @@ int secret_set_body(struct secret *s, const char *path, struct error *e) {
         return keep(&s->body, path, n, e);
 }
 
-const char *secret_variable(const struct secret *s) { return s->variable ?: s->source == SECRET_ENV ? s->from : NULL; }
+const char *secret_variable(const struct secret *s) { return s->variable ?: s->source == SECRET_ENV && !s->mint ? s->from : NULL; }
 
 static void place_text(struct strbuf *b, const struct secret *s) {
         _cleanup_free_ char *header = s->header ? str_visible_dup(s->header) : NULL, *user = s->user ? str_visible_dup(s->user) : NULL;
@@ -172,7 +175,10 @@ char *secret_text(const struct secret *s) {
         const char *variable = secret_variable(s);
         char ttl[40];
 
-        strbuf_printf(&b, "%s from %s:%s, ", s->name, secret_source_name(s->source), from ? from : "?");
+        strbuf_printf(&b, "%s ", s->name);
+        if (s->mint)
+                mint_text(&b, s->mint);
+        strbuf_printf(&b, "from %s:%s, ", secret_source_name(s->source), from ? from : "?");
         place_text(&b, s);
         if (variable)
                 strbuf_printf(&b, ", inside as %s", variable);
@@ -203,6 +209,8 @@ void secret_json(struct json *j, const struct secret *s) {
                 json_num(j, "uses", (long long)s->uses);
         else
                 json_str(j, "uses", NULL);
+        json_list(j, "addresses", &s->addresses);
+        mint_json(j, s->mint);
         json_end(j, '}');
 }
 

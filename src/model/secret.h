@@ -15,6 +15,7 @@
 #define SECRET_TEXT_MAX 1024u    /* bytes of what a source is called, or stands around a secret */
 #define SECRET_VALUE_MIN 8u      /* bytes of a value: anything shorter would be found everywhere */
 #define SECRET_VALUE_MAX 4096u
+#define SECRET_KEY_MAX 16384u    /* of a private key, in PEM form, which never leaves this host */
 
 enum secret_source {
         SECRET_ENV,     /* env:NAME, of the caller's environment */
@@ -32,6 +33,8 @@ enum secret_place {
         SECRET_BODY,      /* a field of the body, where its whole value is the placeholder */
 };
 
+struct mint;
+
 struct secret {
         char *name;
         enum secret_source source;
@@ -42,9 +45,12 @@ struct secret {
         char *user;      /* SECRET_BASIC */
         char *query;     /* SECRET_QUERY: the key */
         char *body;      /* SECRET_BODY: a key of a form, or keys of JSON with a dot between each two */
-        char *variable;  /* that has the placeholder inside; NULL: none */
+        char *variable;  /* that has the placeholder inside; NULL: the one that it comes from, unless it is minted */
         uint64_t ttl;    /* ms, from the start of the run; 0: as long as it runs */
         uint64_t uses;   /* requests that may carry it; 0: any number */
+        bool is_key;     /* what `from` names is a private key, and no value that is sent */
+        struct mint *mint; /* a token that is asked for with what `from` names; NULL: that is the secret itself */
+        struct strlist addresses; /* that are not public and that its provider may have nevertheless */
         unsigned line, column; /* of the policy; 0: of the command line */
 };
 

@@ -23,6 +23,8 @@ int secret_source_read(const struct secret *s, const char *base_dir, struct vaul
 /* The parts of it that `belljar secret` needs as well. what: begins the error's text. */
 /* A value is such as is said above. */
 int secret_value_check(const char *what, const struct vault_text *v, struct error *e) _must_check_;
+/* The same of one that is a key (model/secret.h, is_key): lines of printable ASCII, as PEM has them. */
+int secret_key_check(const char *what, const struct vault_text *v, struct error *e) _must_check_;
 /* A file's text without a newline at its end: a regular file that only its owner can read, unless that is root. -EFBIG beyond
  * max bytes. */
 int secret_file_read(const char *what, const char *path, size_t max, struct vault_text *ret, struct error *e) _must_check_;

@@ -665,7 +665,7 @@ TEST(every_key_has_what_its_type_needs) {
                                 if (strlen(policy_keys[j].name) == (size_t)(dot - k->name) &&
                                     strncmp(policy_keys[j].name, k->name, (size_t)(dot - k->name)) == 0)
                                         parent = &policy_keys[j];
-                check(!dot || (parent && (parent->type == KEY_SECTION || parent->type == KEY_VOLUMES || parent->type == KEY_NETWORK || parent->type == KEY_SECRETS)));
+                check(!dot || (parent && (parent->type == KEY_SECTION || parent->type == KEY_VOLUMES || parent->type == KEY_NETWORK || parent->type == KEY_SECRETS || parent->type == KEY_MINT)));
                 check(policy_key_find(parent, policy_key_leaf(k)) == k);
                 check(policy_key_nearest(parent, policy_key_leaf(k)) == (k->type == KEY_LATER ? NULL : k) || k->type == KEY_LATER);
         }
@@ -698,7 +698,7 @@ TEST(schema_has_every_key) {
                 }
                 check(json_is_object(at) && json_object_get(at, "description"));
                 check((policy_keys[i].type == KEY_LATER) == (json_object_size(json_object_get(at, "not")) == 0 && json_object_get(at, "not")));
-                check((policy_keys[i].type == KEY_SECTION) == json_is_false(json_object_get(at, "additionalProperties")));
+                check((policy_keys[i].type == KEY_SECTION || policy_keys[i].type == KEY_MINT) == json_is_false(json_object_get(at, "additionalProperties")));
         }
         json_decref(s);
 }

@@ -14,6 +14,7 @@
 #include "proto/net-msg.h"
 #include "proto/redact.h"
 #include "proto/websocket.h"
+#include "svc/dial.h"
 #include "svc/loop.h"
 #include "svc/net-control.h"
 #include "svc/net-report.h"
@@ -21,44 +22,9 @@
 #include "svc/tls.h"
 
 #define BROKER_CONNECTIONS_MAX 4096u
-#define BROKER_ADDRESSES_MAX 8u      /* of a name, that are tried */
-#define BROKER_DIAL_MS 30000u        /* for all of it: resolving, and every address */
-#define BROKER_ATTEMPT_MS 5000u      /* for one address, where there are others */
 #define BROKER_JOIN_MS 5000u         /* for a published port: the connection inside */
 
 struct broker;
-
-/* A connection to an upstream, while it is made: the name is resolved, its addresses are checked, one is dialled after the
- * other. */
-enum dial_result {
-        DIAL_CONNECTED, /* fd is the owner's */
-        DIAL_FORBIDDEN, /* every address is one that no rule opens */
-        DIAL_FAILED,    /* why says it */
-};
-struct dial {
-        struct watch w;
-        struct dial **slot; /* the owner's pointer to it; NULL: it is not wanted any more */
-        struct dial *next, **prev;
-        void (*done)(void *owner, enum dial_result result, int fd, const char *why);
-        void *owner;
-        struct verdict verdict;
-        struct request request; /* host points into `host` */
-        char host[REQUEST_HOST_MAX + 1];
-        struct sockaddr_in6 address[BROKER_ADDRESSES_MAX]; /* or a sockaddr_in */
-        size_t n_addresses, tried;
-        uint64_t deadline, attempt_deadline; /* ms */
-        int last_error;
-        bool resolving; /* the resolver has it */
-        struct dial *same; /* the resolver's: the next that waits for the same answer */
-};
-/* *slot is set while it is at work, and NULL again when done is called, once, which may be within this call. */
-void dial_start(struct dial **slot, const struct request *r, const struct verdict *v,
-                void (*done)(void *owner, enum dial_result result, int fd, const char *why), void *owner);
-void dial_cancel(struct dial **slot);
-void dials_tick(struct broker *b);
-void dial_address_of(const struct sockaddr_in6 *a, struct request_address *ret);
-/* The resolver's answer: called once for each resolver_ask, later or at once. */
-void dial_resolved(struct dial *d, const struct sockaddr_in6 *addresses, size_t n, const char *why);
 
 struct buffer {
         char *data; /* NULL: empty */
@@ -98,7 +64,6 @@ struct broker {
         struct tls_trust *trust;
         struct connection *connections;
         struct exchange *exchanges; /* http.c */
-        struct dial *dials;
         unsigned n_connections;     /* of both kinds */
         unsigned n_joining;         /* of published ports, not connected yet */
         uint64_t own_netns;         /* cookie of the host's network namespace; 0: not known */
@@ -221,9 +186,3 @@ void credential_body_end(struct credential_body *x);
 size_t credential_body_held(void);
 /* The next *n bytes with the credential where it belongs; NULL: x->why says why they may not go on. Good until the next call. */
 const char *credential_body_fill(struct credential_body *x, const char *p, size_t *n, bool last) _must_check_;
-
-/* The resolver: the host's servers and its hosts file, read before the cage. */
-int resolver_init(struct broker *b) _must_check_;
-void resolver_ask(struct dial *d);
-/* ms until the next timeout; -1: none. */
-int resolver_tick(void);

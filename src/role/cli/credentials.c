@@ -4,6 +4,7 @@
 #include <sys/random.h>
 
 #include "base/str.h"
+#include "model/mint.h"
 #include "model/placeholder.h"
 #include "role/cli/credentials.h"
 #include "svc/entry.h"
@@ -12,6 +13,7 @@
 #include "svc/secret-source.h"
 
 void credentials_clear(struct credentials *c) {
+        credentials_finish(c);
         for (size_t i = 0; i < c->n; i++) {
                 vault_free(&c->values[i]);
                 free(c->placeholders[i]);
@@ -82,23 +84,71 @@ static bool ambiguous(const struct credentials *c, size_t i) {
         return false;
 }
 
+/* What a run's sources name: the secrets of the policy, and behind them those beside refresh tokens, whose places are in of. */
+static int read_sources(const struct secret *s, size_t n, const char *base_dir, struct vault_text *values, struct vault_text *beside, struct error *e) {
+        struct secret all[2 * SECRETS_MAX] = {};
+        struct vault_text texts[2 * SECRETS_MAX] = {};
+        size_t of[SECRETS_MAX], k = n;
+        int r = 0;
+
+        memcpy(all, s, n * sizeof(*s));
+        for (size_t i = 0; r == 0 && i < n; i++)
+                if (s[i].mint && s[i].mint->client_source) {
+                        all[k].name = s[i].name;
+                        of[k - n] = i;
+                        r = secret_parse_source(s[i].mint->client_source, &all[k++], e);
+                }
+        if (r == 0)
+                r = secret_sources_read(all, k, base_dir, texts, e);
+        for (size_t i = 0; r == 0 && i < k; i++)
+                *(i < n ? &values[i] : &beside[of[i - n]]) = texts[i];
+        while (k > n)
+                free(all[--k].from);
+        return r;
+}
+
+static int take_value(struct plan *p, const struct secret *s, struct credentials *c, size_t i, struct error *e) {
+        int r;
+
+        if (c->values[i].unlocked && (r = strlist_addf(&p->notes, "the secret %s may be swapped: RLIMIT_MEMLOCK is used up", s->name)) < 0)
+                return error_errno(e, r, "a note cannot be kept");
+        if ((r = make_placeholder(s, &c->values[i], &c->placeholders[i], e)) < 0)
+                return r;
+        if (ambiguous(c, i))
+                return error_set(e, EAGAIN, "the placeholder of the secret %s is a part of another's: values so short cannot be told apart", s->name);
+        return 0;
+}
+
+static int mint_all(const struct plan *p, struct credentials *c, struct vault_text *beside, struct error *e) {
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < c->n; i++) {
+                const struct secret *s = &c->secrets[i];
+                if (!s->mint)
+                        continue;
+                if ((r = check_words(p, s, &c->values[i], e)) == 0 && (!beside[i].p || (r = check_words(p, s, &beside[i], e)) == 0))
+                        r = minted_get(s, p, &c->values[i], &beside[i], &c->minted[i], e);
+        }
+        return r;
+}
+
 int credentials_read(struct plan *p, const char *base_dir, struct credentials *ret, struct error *e) {
-        _cleanup_credentials_ struct credentials c = {.n = p->network.n_secrets};
+        _cleanup_credentials_ struct credentials c = {.n = p->network.n_secrets, .secrets = p->network.secrets};
         const struct secret *s = p->network.secrets;
+        struct vault_text beside[SECRETS_MAX] = {};
         int r;
 
         if (c.n == 0)
                 return 0;
-        if ((r = secret_sources_read(s, c.n, base_dir, c.values, e)) < 0)
+        if ((r = read_sources(s, c.n, base_dir, c.values, beside, e)) < 0)
                 return r;
-        for (size_t i = 0; i < c.n; i++) {
-                if (c.values[i].unlocked && (r = strlist_addf(&p->notes, "the secret %s may be swapped: RLIMIT_MEMLOCK is used up", s[i].name)) < 0)
-                        return error_errno(e, r, "a note cannot be kept");
-                if ((r = make_placeholder(&s[i], &c.values[i], &c.placeholders[i], e)) < 0)
-                        return r;
-                if (ambiguous(&c, i))
-                        return error_set(e, EAGAIN, "the placeholder of the secret %s is a part of another's: values so short cannot be told apart", s[i].name);
-        }
+        r = mint_all(p, &c, beside, e);
+        for (size_t i = 0; i < c.n; i++)
+                vault_free(&beside[i]);
+        for (size_t i = 0; r == 0 && i < c.n; i++)
+                r = take_value(p, &s[i], &c, i, e);
+        if (r < 0)
+                return r;
         for (size_t i = 0; i < c.n; i++)
                 if (secret_variable(&s[i]) && (r = set_variable(p, secret_variable(&s[i]), c.placeholders[i], e)) < 0)
                         return r;
@@ -108,6 +158,44 @@ int credentials_read(struct plan *p, const char *base_dir, struct credentials *r
         *ret = c;
         c = (struct credentials){};
         return 0;
+}
+
+/* --- minted tokens, while the run goes on --- */
+
+size_t credentials_poll(const struct credentials *c, struct pollfd *p) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < c->n; i++)
+                if (minted_fd(&c->minted[i]) >= 0)
+                        p[n++] = (struct pollfd){minted_fd(&c->minted[i]), POLLIN, 0};
+        return n;
+}
+
+uint64_t credentials_due(const struct credentials *c) {
+        uint64_t at = UINT64_MAX;
+
+        for (size_t i = 0; i < c->n; i++)
+                at = MIN(at, minted_due(&c->minted[i]));
+        return at;
+}
+
+uint32_t credentials_work(struct credentials *c) {
+        uint32_t changed = 0;
+
+        for (size_t i = 0; i < c->n; i++) {
+                if (minted_fd(&c->minted[i]) >= 0 && minted_ready(&c->minted[i], &c->secrets[i], &c->values[i]))
+                        changed |= 2u << i;
+                minted_tick(&c->minted[i]);
+        }
+        return changed;
+}
+
+void credentials_finish(struct credentials *c) { minted_finish(c->minted, c->n, c->secrets); }
+
+void credentials_forget(struct credentials *c) {
+        for (size_t i = 0; i < c->n; i++)
+                if (c->minted[i].state != MINTED_NONE)
+                        provider_forget(&c->minted[i].provider);
 }
 
 int credentials_pipe(const struct plan *p, const struct credentials *c, uint32_t identity) {
@@ -122,6 +210,7 @@ void credentials_end(struct credentials *c, uint32_t identity, uint32_t why) {
         vault_free(&c->values[identity - 1]);
         c->values[identity - 1] = (struct vault_text){};
         c->ended[identity - 1] = why;
+        minted_revoke(&c->minted[identity - 1]);
 }
 
 /* Where the rules let it go: hosts, each once. */
@@ -159,6 +248,8 @@ void credentials_report(const struct plan *p, const struct credentials *c, const
                         (unsigned long long)a->uses, format_size(up, sizeof(up), a->up), format_size(down, sizeof(down), a->down));
                 if (a->refused)
                         fprintf(stderr, "; its placeholder was refused %llu times elsewhere", (unsigned long long)a->refused);
-                fprintf(stderr, "; cut here: %s\n", c->ended[i] < ELEMENTSOF(ends) ? ends[c->ended[i]] : "?");
+                char minted[700];
+                minted_text(&c->minted[i], minted, sizeof(minted));
+                fprintf(stderr, "; %s: %s\n", minted, c->ended[i] < ELEMENTSOF(ends) ? ends[c->ended[i]] : "?");
         }
 }

@@ -501,7 +501,11 @@ static bool output_left(const struct relay *r) {
 }
 
 static int next_timeout(const struct relay *r, bool foreground) {
-        int record = net_record_due(&r->g->log);
+        const uint64_t credentials = credentials_due(r->g->credentials), now = credentials < UINT64_MAX ? now_ms() : 0;
+        int record = net_record_due(&r->g->log), left = credentials < UINT64_MAX ? (int)MIN(credentials - MIN(now, credentials), 3600u * 1000u) : -1;
+
+        if (left >= 0 && (record < 0 || left < record))
+                record = left;
 
         if (r->stop_at || r->give_up_at)
                 return LAST_OUTPUT_MS / 4;
@@ -519,7 +523,7 @@ static void loop(struct relay *r) {
                 bool keys = tty->from >= 0 && g->tty[0] && r->in_open && r->keys.len == 0 && !r->over && foreground;
                 if (tty->from >= 0 && foreground)
                         set_raw(r, true);
-                struct pollfd p[6 + CALLS_POLL] = {
+                struct pollfd p[6 + CALLS_POLL + SECRETS_MAX] = {
                         {.fd = r->sigfd, .events = POLLIN},
                         {.fd = r->over ? -1 : g->supervisor, .events = POLLIN},
                         /* Without POLLIN it still tells that the terminal hung up. */
@@ -534,12 +538,14 @@ static void loop(struct relay *r) {
                 if (r->keys.len && tty->from >= 0 && tty->buf.len == 0)
                         p[3].events |= POLLOUT;
                 calls_poll(&r->calls, p + 6);
-                if (poll(p, ELEMENTSOF(p), next_timeout(r, foreground)) < 0) {
+                const size_t n_providers = r->over ? 0 : credentials_poll(g->credentials, p + 6 + CALLS_POLL);
+                if (poll(p, 6 + CALLS_POLL + n_providers, next_timeout(r, foreground)) < 0) {
                         if (errno != EINTR)
                                 usleep(10000); /* no memory just now; the output must not be cut short */
                         continue;
                 }
                 net_record_write(&r->g->log);
+                (void)credentials_work(g->credentials);
                 if (r->stop_at && now_ms() >= r->stop_at)
                         ask(r, RUN_STOP, END_CALLER);
                 if (r->give_up_at && now_ms() >= r->give_up_at)

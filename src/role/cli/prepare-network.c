@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "model/address.h"
+#include "model/mint.h"
 #include "model/table.h"
 #include "role/cli/prepare.h"
 
@@ -140,6 +141,8 @@ int prepare_network(const struct policy *policy, const struct plan_publish *publ
         size_t pool = 0;
         int r = 0;
 
+        if ((r = mint_derive_all(n, e)) < 0)
+                return r;
         p->secrets = n->secrets;
         p->n_secrets = n->n_secrets;
         if (n->n_rules == 0 && n_publish == 0)

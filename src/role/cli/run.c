@@ -307,6 +307,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         pid_t pid = fork();
         if (pid == 0) {
                 close(pair[0]);
+                credentials_forget(&x->credentials);
                 for (int i = 0; i < 2; i++)
                         if (g.out[i] >= 0)
                                 close(g.out[i]);
@@ -342,6 +343,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         g.supervisor_pid = pid;
         guard_run(&g, res, e);
         close(pair[0]);
+        credentials_finish(&x->credentials);
         net_record_ended(&g.log, s->id, res);
         net_record_close(&g.log);
         net_log_end(&g.log);
