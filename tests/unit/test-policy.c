@@ -588,7 +588,9 @@ TEST(printed) {
                 "env: {TOKEN: hunter2, TERM: }\nlimits: {memory: 2GiB, cpu: 0.5, time: 90}\nwithout: [seccomp]\n"
                 "network: [{host: api.example, methods: [GET], query: {a: , b: x*}, budget: {up: 1MiB}}, {use: git-fetch, repo: a/b}]\n"
                 "quiet: [x.example]\nbudget: {requests: 9}\n"
-                "secrets: {gh: {from: env:GH, header: 'Authorization: token {}', ttl: 1h, uses: 5}, b: {from: 'file:/k', basic: me, env: B}, q: {from: store:q, query: key}}\n");
+                "secrets: {gh: {from: env:GH, header: 'Authorization: token {}', ttl: 1h, uses: 5}, b: {from: 'file:/k', basic: me, env: B}, q: {from: store:q, query: key},\n"
+                "  o: {from: env:O, oauth2: {token_url: 'https://i.example/t', client_id: me, scope: a b}},\n"
+                "  a: {from: 'file:/a', github_app: {app_id: 1, installation_id: 2, repositories: [x, y], permissions: {contents: read, issues: write}}}}\n");
         _cleanup_free_ char *text = policy_text(p);
         check_streq(text,
                     "tier       auto, at least container\ntrust      own\nimage      debian:12\nuser       1000:50\n"
@@ -602,7 +604,9 @@ TEST(printed) {
                     "quiet      x.example\nbudget     requests 9\n"
                     "secret     gh from env:GH, in the field authorization, inside as GH, for 1h, 5 uses\n"
                     "secret     b from file:/k, in authorization, as me, inside as B\n"
-                    "secret     q from store:q, in the query, as key\n");
+                    "secret     q from store:q, in the query, as key\n"
+                    "secret     o minted at i.example (oauth2, scope a b) with what is from env:O, in the field authorization\n"
+                    "secret     a minted at api.github.com (github_app, for x y, contents=read issues=write) with what is from file:/a, in whichever field has its placeholder\n");
         struct json j = {};
         policy_json(&j, NULL, p);
         _cleanup_free_ char *made = strbuf_take(&j.text);
@@ -625,8 +629,9 @@ TEST(printed) {
                 if (policy_keys[i].type == KEY_LATER || policy_keys[i].type == KEY_PARAMETER)
                         continue;
                 snprintf(path, sizeof(path), "%s", policy_keys[i].name);
+                size_t item = str_after(path, "secrets.oauth2.") ? 3 : str_after(path, "secrets.github_app.") ? 4 : 0;
                 for (char *save = NULL, *part = strtok_r(path, ".", &save); part; part = strtok_r(NULL, ".", &save))
-                        at = json_object_get(json_is_array(at) ? json_array_get(at, 0) : at, part);
+                        at = json_object_get(json_is_array(at) ? json_array_get(at, item) : at, part);
                 if (!at)
                         printf("# %s is not in the JSON\n", policy_keys[i].name);
                 check(at);
