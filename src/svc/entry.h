@@ -42,6 +42,7 @@ enum run_msg_type {
         RUN_PAUSED,      /* supervisor's answer to RUN_PAUSE: it is frozen */
         RUN_NET_RULES_DONE, /* status: 0 or -errno; error */
         RUN_NET_STARTED, /* serial: of the RUN_NET_START; ancillary: a pidfd of the process */
+        RUN_NET_RENEWED, /* identity: its secret has a new value; ancillary: what a broker is told of it (BROKER_FD_SECRET) */
         RUN_STOP,        /* end everything; status is an enum run_end */
 };
 enum run_end {

@@ -29,7 +29,7 @@ static void put_text(struct pen *w, const char *text, size_t n) {
         put(w, "", 1);
 }
 
-static void put_own(struct pen *w, const struct secret *s, const struct vault_text *value) {
+static void put_own(struct pen *w, const struct secret *s, const struct vault_text *value, const char *cover) {
         const char *const texts[] = {s->header, s->before, s->after, s->user, s->query, s->body};
 
         put_number(w, s->place);
@@ -37,9 +37,10 @@ static void put_own(struct pen *w, const struct secret *s, const struct vault_te
                 put_text(w, texts[i] ? texts[i] : "", texts[i] ? strlen(texts[i]) : 0);
         put_number(w, s->uses);
         put_text(w, value->p, value->n);
+        put_text(w, cover, strlen(cover));
 }
 
-int net_secret_pipe(const struct secret *secrets, size_t n, const struct vault_text *values, char *const *placeholders, uint32_t identity) {
+int net_secret_pipe(const struct secret *secrets, size_t n, const struct vault_text *values, char *const *placeholders, uint32_t identity, const char *cover) {
         struct vault_text block = {};
         int pair[2], r;
 
@@ -55,7 +56,7 @@ int net_secret_pipe(const struct secret *secrets, size_t n, const struct vault_t
                 put_text(&w, placeholders[i], strlen(placeholders[i]));
         }
         if (identity > 0)
-                put_own(&w, &secrets[identity - 1], &values[identity - 1]);
+                put_own(&w, &secrets[identity - 1], &values[identity - 1], cover ? cover : placeholders[identity - 1]);
         r = w.full ? -E2BIG : pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0 ? -errno : 0;
         if (r == 0) {
                 /* All at once, or it does not fit; nobody else has the pipe, and what is in it is never swapped. */
@@ -104,6 +105,7 @@ static const char *get_text(struct reader *r, size_t *ret_n) {
 }
 
 static void get_own(struct reader *r, struct net_secret_block *b) {
+        size_t n_cover = 0;
         const char **const texts[] = {&b->header, &b->before, &b->after, &b->user, &b->query, &b->body};
 
         b->place = (enum secret_place)get_number(r);
@@ -111,6 +113,8 @@ static void get_own(struct reader *r, struct net_secret_block *b) {
                 *texts[i] = get_text(r, NULL);
         b->uses = get_number(r);
         b->value = get_text(r, &b->n_value);
+        b->cover = get_text(r, &n_cover);
+        r->bad |= n_cover != b->n_value;
 }
 
 int net_secret_read(int fd, struct vault_text *memory, struct net_secret_block *ret, struct error *e) {
@@ -128,7 +132,8 @@ int net_secret_read(int fd, struct vault_text *memory, struct net_secret_block *
         }
         if (!d.bad && identity > 0)
                 get_own(&d, &b);
-        d.bad |= identity > 0 && b.n_value != b.all[identity - 1].n_placeholder;
+        /* Where the one is put in for the other, as it stands. */
+        d.bad |= identity > 0 && (b.place == SECRET_ANY_FIELD || b.place == SECRET_BODY) && b.n_value != b.all[identity - 1].n_placeholder;
         if (d.bad || d.n > 0)
                 return error_set(e, EBADMSG, "the block of secrets cannot be read");
         b.identity = (uint32_t)identity;

@@ -29,6 +29,24 @@ def bearer(request):
     return accounts.authorization(request, "bearer", "token")
 
 
+def slow(server, request, body):
+    time.sleep(0.25)
+    accounts.mirror(server, request, body)
+
+
+def stream(server, request, body):
+    """What it was sent, once and again, for a few seconds."""
+    request.send_response(200)
+    request.send_header("Transfer-Encoding", "chunked")
+    request.end_headers()
+    for i in range(16):
+        text = f"{i} {request.headers['Authorization']}\n".encode()
+        request.wfile.write(b"%x\r\n%s\r\n" % (len(text), text))
+        request.wfile.flush()
+        time.sleep(0.25)
+    request.wfile.write(b"0\r\n\r\n")
+
+
 class Issuer(accounts.Service):
     def __init__(self, certificate, folder):
         self.client, self.client_secret, self.refresh = "belljar-test", credentials.make("odd"), credentials.make()
@@ -42,11 +60,11 @@ class Issuer(accounts.Service):
             (ISSUER, "POST", r"/token", Issuer.oauth2), (ISSUER, "POST", r"/revoke", Issuer.revoke),
             (accounts.API, "POST", rf"/app/installations/{INSTALLATION}/access_tokens", Issuer.installation),
             (accounts.API, "DELETE", r"/installation/token", Issuer.end_installation),
-            (TAKER, "GET", r"/.*", accounts.mirror),
+            (TAKER, "GET", r"/slow/.*", slow), (TAKER, "GET", r"/stream", stream), (TAKER, "GET", r"/.*", accounts.mirror),
         ) + self.apis
 
     def reset(self):
-        self.more, self.status, self.seconds, self.rotate, self.revokes = {}, None, 3600, False, True
+        self.more, self.status, self.seconds, self.rotate, self.revokes, self.lengths = {}, None, 3600, False, True, False
 
     # ---- who asks ----
 
@@ -76,7 +94,8 @@ class Issuer(accounts.Service):
         return dict(urllib.parse.parse_qsl(self.requests[-1]["body"].decode(), strict_parsing=True))
 
     def new(self, kind, asked, seconds):
-        token = credentials.make(kind) if kind == "word" else "ghs_" + credentials.make()[:32] + "Zz90"
+        odd = "-~." * (len(self.tokens) % 4) if self.lengths else ""      # of another length and form, each of a few
+        token = odd + credentials.make(kind) if kind == "word" else "ghs_" + credentials.make()[:32] + "Zz90"
         self.tokens[token] = {"until": time.monotonic() + seconds, "revoked": False, "asked": asked}
         return token
 

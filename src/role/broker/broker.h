@@ -155,6 +155,10 @@ bool given_keep(void *arg, const struct http_head *head, const struct http_field
 
 /* The broker's credential, and everybody's placeholders (credential.c). Reads the block of secrets and locks its memory. */
 int credential_init(int fd, struct error *e) _must_check_;
+/* Its value anew, of a block that comes later: what begins from here on has that. */
+int credential_renew(int fd, struct error *e) _must_check_;
+#define CREDENTIAL_GENERATIONS 16u /* what began so many renewals ago is cut */
+uint64_t credential_generation(void);
 /* 0: it has none. */
 uint32_t credential_identity(void);
 /* What a request needs on its way: fields, or a target, in out; *ret_carries: the credential is in it. false: it is refused, and
@@ -162,13 +166,15 @@ uint32_t credential_identity(void);
 bool credential_request(const struct http_head *head, const struct request *q, struct http1_out *out, bool *ret_carries, const char **ret_why) _must_check_;
 /* Whether bodies of requests are looked at, and those of responses: how many bytes of them are kept back at most, or 0. */
 size_t credential_reads_up(void);
-size_t credential_reads_down(void);
+/* Of a response, with its head; false: no memory. */
+struct credential_stream;
+bool credential_reads_down(struct credential_stream **stream, size_t *ret) _must_check_;
 /* Takes the credential out of a response's head, where it lies. false: it may not go on. */
 bool credential_response(const struct http_head *head, const char **ret_why) _must_check_;
 /* An http_relay_owner's rewrite; *stream is made with the first call, and the caller's to free. */
-size_t credential_rewrite(struct redact_stream **stream, bool up, const char *p, size_t n, bool last, char *out) _must_check_;
+size_t credential_rewrite(struct credential_stream **stream, bool up, const char *p, size_t n, bool last, char *out) _must_check_;
 /* The same for what comes through a WebSocket. */
-size_t credential_rewrite_frames(struct redact_stream **stream, struct websocket_reader *w, const char *p, size_t n, char *out) _must_check_;
+size_t credential_rewrite_frames(struct credential_stream **stream, struct websocket_reader *w, const char *p, size_t n, char *out) _must_check_;
 
 /* What a body has of it (credential-body.c); zeroed: a body without a field for it. */
 struct body_field;
@@ -176,6 +182,7 @@ struct net_secret_block;
 struct credential_body {
         struct body_field *field;
         bool carries;    /* the credential is in it */
+        uint64_t generation; /* of the credential that it has */
         const char *why; /* it may not go on: a text of this broker's, which is good until the next */
 };
 const struct net_secret_block *credential_block(void);

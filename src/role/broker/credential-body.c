@@ -35,6 +35,7 @@ bool credential_body_begin(struct credential_body *x, const struct http_head *he
         if (kind == BODY_OTHER)
                 return true;
         x->field = (struct body_field *)malloc(body_field_size(b->n_value));
+        x->generation = credential_generation();
         return x->field && body_field_begin(x->field, body_field_size(b->n_value), kind, b->body, b->all[b->identity - 1].placeholder, b->value, b->n_value) == 0;
 }
 
@@ -51,6 +52,10 @@ const char *credential_body_fill(struct credential_body *x, const char *p, size_
 
         if (!x->field || *n > HTTP_RELAY_BYTES)
                 return p;
+        if (credential_generation() - x->generation >= CREDENTIAL_GENERATIONS) {
+                x->why = "the body takes longer than the secret that goes into it lives";
+                return NULL;
+        }
         const bool was = x->field->put;
         *n = body_field_feed(x->field, p, *n, last, filled);
         x->carries = x->field->put;

@@ -17,10 +17,25 @@
 #define LINES_MAX 32u            /* fields that a request may have the placeholder in */
 #define WORK_BYTES (4u * 65536u) /* a head's fields, anew, and a target */
 
+/* A body on its way, and what it is looked through with. */
+struct credential_stream {
+        struct redactor *how;
+        struct redact_stream *s;
+        uint64_t generation;
+};
+
+/* Of a value that was renewed. */
+struct former {
+        struct vault_text all[3];
+};
+
 static struct {
         struct vault_text memory, work;
-        struct net_secret_block b;
+        struct net_secret_block b; /* its texts are in memory */
+        uint64_t generation;       /* how often it was renewed */
+        struct former former[CREDENTIAL_GENERATIONS];
         struct rewriter {
+                struct vault_text vault;
                 struct redactor *how;
                 size_t size;                   /* of a stream's memory */
                 void *memory;                  /* of the stream of texts that come whole */
@@ -46,8 +61,11 @@ static int make(struct rewriter *w, const struct redact_pair *pairs, size_t n, s
 
         if (r < 0)
                 return r;
-        if ((r = redact_init(memory.p, size, pairs, n, &w->how)) < 0)
-                return r;
+        if ((r = redact_init(memory.p, size, pairs, n, &w->how)) < 0) {
+                vault_free(&memory);
+                return error_set(e, -r, "a secret cannot be looked for");
+        }
+        w->vault = memory;
         w->size = redact_stream_size(w->how);
         w->memory = memory.p + size;
         return redact_held_max(w->how) + BODY_FIELD_HELD_MAX > HTTP_REWRITE_HELD || w->size > REDACT_STREAM_MAX ? error_set(e, E2BIG, "a secret is too long to be looked for") : 0;
@@ -60,6 +78,16 @@ static void fill_mask(char *dst, const char *placeholder, size_t n) {
                 bool is = (p >= 'a' && p <= 'z') || (p >= 'A' && p <= 'Z') || (p >= '0' && p <= '9');
                 dst[i] = is ? 'x' : p;
         }
+}
+
+/* What is looked for in answers: the value, and the one before it, which a server may still know. */
+static int make_own(const struct net_secret_block *before, struct error *e) {
+        const struct net_secret_name *own = &c.b.all[c.b.identity - 1];
+        const struct redact_pair in = {own->placeholder, c.b.value, c.b.n_value},
+                                 out[] = {{c.b.value, c.b.cover, c.b.n_value}, {before->value, before->cover, before->n_value}};
+        const bool two = before->value && !streq(before->value, c.b.value);
+        int r = c.b.place == SECRET_ANY_FIELD ? make(&c.inject, &in, 1, e) : 0;
+        return r < 0 ? r : make(&c.hide, out, two ? 2 : 1, e);
 }
 
 int credential_init(int fd, struct error *e) {
@@ -75,10 +103,32 @@ int credential_init(int fd, struct error *e) {
         }
         if ((r = vault_alloc(WORK_BYTES, &c.work, e)) < 0 || (r = make(&c.mask, all, c.b.n, e)) < 0 || c.b.identity == 0)
                 return r;
-        const struct net_secret_name *own = &c.b.all[c.b.identity - 1];
-        const struct redact_pair in = {own->placeholder, c.b.value, c.b.n_value}, out = {c.b.value, own->placeholder, c.b.n_value};
-        return (r = make(&c.inject, &in, 1, e)) < 0 ? r : make(&c.hide, &out, 1, e);
+        return make_own(&(const struct net_secret_block){}, e);
 }
+
+/* What is under way goes on with what it began with, which is kept for a few renewals. */
+int credential_renew(int fd, struct error *e) {
+        struct former *last = &c.former[c.generation++ % CREDENTIAL_GENERATIONS];
+        struct net_secret_block before = c.b, b;
+        struct vault_text memory = {};
+        int r = net_secret_read(fd, &memory, &b, e);
+
+        if (r < 0)
+                return r;
+        if (b.identity != before.identity || b.n != before.n || b.place != before.place) {
+                vault_free(&memory);
+                return error_set(e, EPROTO, "the new value is another secret's");
+        }
+        for (size_t i = 0; i < ELEMENTSOF(last->all); i++)
+                vault_free(&last->all[i]);
+        *last = (struct former){{c.memory, c.inject.vault, c.hide.vault}};
+        c.memory = memory;
+        c.b = b;
+        c.inject = c.hide = (struct rewriter){};
+        return make_own(&before, e);
+}
+
+uint64_t credential_generation(void) { return c.generation; }
 
 /* A whole text, in place; how often something was found. */
 static uint64_t rewrite_whole(struct rewriter *w, const char *p, size_t n) {
@@ -346,7 +396,6 @@ bool credential_request(const struct http_head *head, const struct request *requ
 /* --- bodies and responses --- */
 
 size_t credential_reads_up(void) { return c.mask.how ? redact_held_max(c.mask.how) + credential_body_held() : 0; }
-size_t credential_reads_down(void) { return c.hide.how ? redact_held_max(c.hide.how) : 0; }
 
 bool credential_response(const struct http_head *head, const char **ret_why) {
         if (c.b.identity == 0)
@@ -373,26 +422,42 @@ bool credential_response(const struct http_head *head, const char **ret_why) {
         return true;
 }
 
-/* NULL: no memory. */
-static struct redact_stream *stream_of(struct rewriter *w, struct redact_stream **stream) {
-        if (!*stream) {
-                void *memory = malloc(w->size);
-                if (!memory || redact_begin(w->how, memory, w->size, stream) < 0)
-                        free(memory);
+/* NULL: no memory, or it began too many renewals ago. */
+static struct credential_stream *stream_of(struct rewriter *w, struct credential_stream **stream) {
+        struct credential_stream *x = *stream;
+
+        if (x)
+                return x->how == c.mask.how || c.generation - x->generation < CREDENTIAL_GENERATIONS ? x : NULL;
+        x = (struct credential_stream *)malloc(aligned(sizeof(*x)) + w->size);
+        if (!x)
+                return NULL;
+        *x = (struct credential_stream){.how = w->how, .generation = c.generation};
+        if (redact_begin(w->how, (char *)x + aligned(sizeof(*x)), w->size, &x->s) < 0) {
+                free(x);
+                return NULL;
         }
-        return *stream;
+        return *stream = x;
 }
 
-size_t credential_rewrite(struct redact_stream **stream, bool up, const char *p, size_t n, bool last, char *out) {
-        struct rewriter *w = up ? &c.mask : &c.hide;
-        struct redact_stream *s = stream_of(w, stream);
-        ssize_t k = s ? redact_feed(w->how, s, p, n, last, out, n + HTTP_REWRITE_HELD) : -ENOMEM;
+bool credential_reads_down(struct credential_stream **stream, size_t *ret) {
+        *ret = c.hide.how ? redact_held_max(c.hide.how) : 0;
+        if (!c.hide.how)
+                return true;
+        struct credential_stream *x = stream_of(&c.hide, stream); /* now, so that it holds back no more than is said here */
+        if (x)
+                *ret = redact_held_max(x->how);
+        return x != NULL;
+}
+
+size_t credential_rewrite(struct credential_stream **stream, bool up, const char *p, size_t n, bool last, char *out) {
+        struct credential_stream *x = stream_of(up ? &c.mask : &c.hide, stream);
+        ssize_t k = x ? redact_feed(x->how, x->s, p, n, last, out, n + HTTP_REWRITE_HELD) : -ENOMEM;
         bool any = false;
 
         if (k < 0)
                 return SIZE_MAX;
         for (uint32_t i = 0; up && i < c.b.n; i++) {
-                if (redact_found(s, i) == 0)
+                if (redact_found(x->s, i) == 0)
                         continue;
                 any = true;
                 if (last || c.b.identity == 0)
@@ -404,16 +469,16 @@ size_t credential_rewrite(struct redact_stream **stream, bool up, const char *p,
 
 /* A frame's payload is a text of its own: nothing of it is kept back beyond its end, since the other side may wait for an answer
  * to it; a text that goes over two frames is not found. */
-size_t credential_rewrite_frames(struct redact_stream **stream, struct websocket_reader *w, const char *p, size_t n, char *out) {
-        struct redact_stream *s = stream_of(&c.hide, stream);
+size_t credential_rewrite_frames(struct credential_stream **stream, struct websocket_reader *w, const char *p, size_t n, char *out) {
+        struct credential_stream *x = stream_of(&c.hide, stream);
         size_t sum = 0;
 
         while (n > 0) {
                 struct websocket_piece piece;
-                if (!s || websocket_read(w, p, n, &piece) < 0)
+                if (!x || websocket_read(w, p, n, &piece) < 0)
                         return SIZE_MAX;
                 if (piece.is_payload) {
-                        ssize_t k = redact_feed(c.hide.how, s, p, piece.n, piece.last, out + sum, piece.n + HTTP_REWRITE_HELD);
+                        ssize_t k = redact_feed(x->how, x->s, p, piece.n, piece.last, out + sum, piece.n + HTTP_REWRITE_HELD);
                         if (k < 0)
                                 return SIZE_MAX;
                         sum += (size_t)k;

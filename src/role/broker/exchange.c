@@ -31,7 +31,7 @@ struct exchange {
         bool carries; /* the broker's credential */
         struct websocket_reader frames;    /* of a WebSocket, down */
         struct credential_body body;       /* of the request */
-        struct redact_stream *rewrites[2]; /* of the bodies, down and up; NULL: not looked at so far */
+        struct credential_stream *rewrites[2]; /* of the bodies, down and up; NULL: not looked at so far */
 };
 
 static struct exchange *exchange_of(struct http_relay *r) { return loop_container(r, struct exchange, relay); }
@@ -202,7 +202,10 @@ static enum http_relay_verdict on_response(struct http_relay *r, struct http1_ou
                 failed(r, why);
                 return HTTP_RELAY_ANSWERED;
         }
-        r->rewrites_down = credential_reads_down();
+        if (!credential_reads_down(&exchange_of(r)->rewrites[0], &r->rewrites_down)) {
+                failed(r, strerror(ENOMEM));
+                return HTTP_RELAY_ANSWERED;
+        }
         given_response(&exchange_of(r)->given, &r->response);
         out->keep = http_fields_keep;
         return HTTP_RELAY_FORWARD;

@@ -60,6 +60,10 @@ static void take_order(const struct net_order *o, int *fds, size_t n) {
                 connections_decide_again(b);
                 exchanges_decide_again(b);
                 net_control_say(&b->control, NET_POLICY_DONE, 0);
+        } else if (o->type == NET_RENEWED && n == 1) {
+                struct error e = {};
+                if (credential_renew(fds[0], &e) < 0)
+                        exit(1); /* the next one is started with the new value */
         }
 }
 

@@ -17,6 +17,7 @@ void credentials_clear(struct credentials *c) {
         for (size_t i = 0; i < c->n; i++) {
                 vault_free(&c->values[i]);
                 free(c->placeholders[i]);
+                free(c->covers[i]);
         }
         *c = (struct credentials){};
 }
@@ -179,11 +180,48 @@ uint64_t credentials_due(const struct credentials *c) {
         return at;
 }
 
+static bool is_alnum(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+/* The one can stand for the other in every form (proto/redact.h). */
+static bool same_form(const char *a, const char *b) {
+        while (*a && *b && (*a == *b || (is_alnum(*a) && is_alnum(*b)))) {
+                a++;
+                b++;
+        }
+        return *a == *b;
+}
+
+/* What is put in for its placeholder as it stands has to be of its form; a place that is written anew takes any. */
+static bool take_renewed(struct credentials *c, size_t i, struct vault_text *value) {
+        const struct secret *s = &c->secrets[i];
+        struct error e = {};
+        char *cover = NULL;
+
+        if (!same_form(c->placeholders[i], value->p)) {
+                if (s->place == SECRET_ANY_FIELD || s->place == SECRET_BODY)
+                        error_set(&e, EINVAL, "it is of another form than the first, and goes where its placeholder stands; say header, basic or query in the policy");
+                else if (make_placeholder(s, value, &cover, &e) == 0)
+                        e.errnum = 0;
+        }
+        if (e.errnum) {
+                fprintf(stderr, "belljar: secret %s: its new token cannot be used: %s\n", s->name, e.msg);
+                vault_free(value);
+                return false;
+        }
+        free(c->covers[i]);
+        c->covers[i] = cover;
+        vault_free(&c->values[i]);
+        c->values[i] = *value;
+        *value = (struct vault_text){};
+        return true;
+}
+
 uint32_t credentials_work(struct credentials *c) {
+        struct vault_text value = {};
         uint32_t changed = 0;
 
         for (size_t i = 0; i < c->n; i++) {
-                if (minted_fd(&c->minted[i]) >= 0 && minted_ready(&c->minted[i], &c->secrets[i], &c->values[i]))
+                if (minted_fd(&c->minted[i]) >= 0 && minted_ready(&c->minted[i], &c->secrets[i], &value) && take_renewed(c, i, &value))
                         changed |= 2u << i;
                 minted_tick(&c->minted[i]);
         }
@@ -201,7 +239,7 @@ void credentials_forget(struct credentials *c) {
 int credentials_pipe(const struct plan *p, const struct credentials *c, uint32_t identity) {
         if (identity > c->n || (identity > 0 && !c->values[identity - 1].p))
                 return -EKEYREVOKED;
-        return net_secret_pipe(p->network.secrets, c->n, c->values, c->placeholders, identity);
+        return net_secret_pipe(p->network.secrets, c->n, c->values, c->placeholders, identity, identity > 0 ? c->covers[identity - 1] : NULL);
 }
 
 void credentials_end(struct credentials *c, uint32_t identity, uint32_t why) {

@@ -15,6 +15,7 @@ struct credentials {
         uint32_t ended[SECRETS_MAX]; /* enum secret_end */
         const struct secret *secrets;  /* the plan's */
         struct minted minted[SECRETS_MAX];
+        char *covers[SECRETS_MAX]; /* what stands for a renewed value in answers; NULL: its placeholder */
 };
 void credentials_clear(struct credentials *c);
 #define _cleanup_credentials_ _cleanup_(credentials_clear)

@@ -514,6 +514,17 @@ static int next_timeout(const struct relay *r, bool foreground) {
         return record;
 }
 
+/* Secrets that have a new value, by their identities' bits: for the brokers that run. */
+static void renew(struct relay *r, uint32_t which) {
+        for (uint32_t i = 1; which >> i && i < NET_BROKERS_MAX; i++) {
+                const struct run_msg m = {.type = RUN_NET_RENEWED, .identity = i};
+                int block = which >> i & 1 ? credentials_pipe(r->g->plan, r->g->credentials, i) : -1;
+                if (block >= 0)
+                        (void)!fd_send(r->g->supervisor, &m, sizeof(m), &block, 1, 0);
+                fd_close(block);
+        }
+}
+
 static void loop(struct relay *r) {
         struct guard *g = r->g;
         struct stream *tty = &r->out[0];
@@ -545,7 +556,7 @@ static void loop(struct relay *r) {
                         continue;
                 }
                 net_record_write(&r->g->log);
-                (void)credentials_work(g->credentials);
+                renew(r, credentials_work(g->credentials));
                 if (r->stop_at && now_ms() >= r->stop_at)
                         ask(r, RUN_STOP, END_CALLER);
                 if (r->give_up_at && now_ms() >= r->give_up_at)

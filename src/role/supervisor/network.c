@@ -142,6 +142,14 @@ static void end_secret(struct supervisor *x, uint32_t identity, enum secret_end 
         settle(x);
 }
 
+void network_renewed(struct supervisor *x, uint32_t identity, int block) {
+        const struct net_order order = {.type = NET_RENEWED, .n = identity};
+        struct network_peer *p = &x->network.brokers[identity];
+
+        if (p->fd >= 0 && fd_send(p->fd, &order, sizeof(order), &block, 1, MSG_DONTWAIT) < 0)
+                peer_close(p); /* the next is started with it */
+}
+
 int network_revoke_named(struct supervisor *x, const char *name) {
         const struct plan_network *p = &x->plan->network;
         bool found = false;

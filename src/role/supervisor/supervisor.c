@@ -386,6 +386,10 @@ static void on_cli(struct supervisor *x) {
                 if (n_fds == 1)
                         network_started(x, m.serial, fds[--n_fds]);
                 break;
+        case RUN_NET_RENEWED:
+                if (n_fds == 1 && m.identity < NET_BROKERS_MAX)
+                        network_renewed(x, m.identity, fds[0]);
+                break;
         case RUN_STOP:
                 supervisor_end(x, (enum run_end)m.status, 0);
                 supervisor_kill(x);

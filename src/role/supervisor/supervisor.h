@@ -103,6 +103,8 @@ void network_rules_done(struct supervisor *x, int result, const char *text);
 int network_revoke_named(struct supervisor *x, const char *name) _must_check_;
 /* The last reports, of a run that ended by itself. */
 void network_flush(struct supervisor *x);
+/* A secret's new value, in a pipe that is not read here, for its broker where one runs. */
+void network_renewed(struct supervisor *x, uint32_t identity, int block);
 /* Nothing goes out or comes in any more. */
 void network_cut(struct supervisor *x);
 
