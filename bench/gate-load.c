@@ -591,12 +591,6 @@ int main(int argc, char **argv) {
                 pthread_create(&t, NULL, sink_port, (void *)((intptr_t)atoi(argv[2]) << 1));
                 sink_port((void *)((intptr_t)atoi(argv[3]) << 1 | 1));
         }
-        if (argc > 3 && strcmp(argv[1], "command") == 0) { /* what its caller needs to make a process is not the command's */
-                printf("%.9f\n", now());
-                fflush(stdout);
-                execv(argv[2], argv + 2);
-                return 1;
-        }
         pthread_t watcher;
         make_text(up_text, sizeof(up_text), NULL);
         all = calloc(CONNECTIONS_MAX, sizeof(*all));

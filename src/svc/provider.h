@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "model/plan.h"
+#include "model/scope.h"
 #include "svc/vault.h"
 
 #define PROVIDER_JOB_BYTES 65536u  /* what a pipe holds */
@@ -24,6 +25,8 @@
 enum provider_kind {
         PROVIDER_OAUTH2,     /* URL, REVOKE_URL, CLIENT_ID, SCOPE, AUDIENCE, CREDENTIAL, CLIENT_SECRET, REFRESH, IN_BODY */
         PROVIDER_GITHUB_APP, /* URL, APP_ID, INSTALLATION, REPOSITORIES, PERMISSIONS, CREDENTIAL */
+        PROVIDER_SCOPES,     /* what the credential may do (model/scope.h): URL is the host, SCOPE the enum scope_kind; what is signed with
+                                has CLIENT_ID as its access key id, CLIENT_SECRET as its session token. Nothing is minted */
         PROVIDER_KINDS,
 };
 
@@ -59,6 +62,7 @@ struct provider_reply {
         char why[300];   /* errnum: one line */
         char value[PROVIDER_VALUE_MAX + 1];
         char next[PROVIDER_VALUE_MAX + 1]; /* a refresh token that takes the place of the credential; "" none */
+        struct scope_answer scopes; /* PROVIDER_SCOPES; for scope_answer_good before anything else */
 };
 
 /* File descriptors of the program. */

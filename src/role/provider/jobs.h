@@ -6,7 +6,7 @@
 /* Does what the order says, and fills *reply: order and errnum are the caller's. An error's text is one line, which begins with
  * what the host did ("api.example.com answered 401"), and quotes nothing of the credential. */
 typedef int provider_do(const struct provider_job *job, enum provider_order order, struct provider_reply *reply, struct error *e);
-provider_do oauth2_do, github_do;
+provider_do oauth2_do, github_do, scopes_do;
 
 /* Tokens that were minted and may have to be revoked (tokens.c). */
 #define TOKENS_MAX 8u /* renewals leave the one before; what has expired is forgotten */

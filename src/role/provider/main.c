@@ -14,6 +14,7 @@
 static provider_do *const kinds[PROVIDER_KINDS] = {
         [PROVIDER_OAUTH2] = oauth2_do,
         [PROVIDER_GITHUB_APP] = github_do,
+        [PROVIDER_SCOPES] = scopes_do,
 };
 
 /* A token that was refused is none to be left behind. */

@@ -135,10 +135,9 @@ static void end_secret(struct supervisor *x, uint32_t identity, enum secret_end 
         if (n->revoked >> identity & 1)
                 return;
         n->revoked |= 1u << identity;
-        /* The gate first: a process that dies may keep the CPU for milliseconds, and whoever is told after that is told late. */
+        peer_close(&n->brokers[identity]);
         if (n->gate.fd >= 0 && fd_send(n->gate.fd, &order, sizeof(order), NULL, 0, MSG_DONTWAIT) < 0)
                 peer_close(&n->gate); /* the next one is told when it starts */
-        peer_close(&n->brokers[identity]);
         (void)!send(x->s->cli, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
         settle(x);
 }
