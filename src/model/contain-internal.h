@@ -60,6 +60,7 @@ bool contain_examples(struct contain *c, const struct table_string *patterns, co
 bool contain_compare(struct contain *c, const struct verdict *parent, const struct verdict *child);
 bool contain_budgets(struct contain *c, const struct verdict *parent, const struct verdict *child);
 bool contain_budget_sums(struct contain *c);
+bool contain_routes(struct contain *c, const struct verdict *parent, const struct verdict *child);
 /* A host and a port of c->r, where the child has rules: every path. */
 bool contain_place(struct contain *c);
 /* A path: every method, query, number of fields, body and shape. rules: those of both sides whose path fits. */

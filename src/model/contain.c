@@ -228,6 +228,8 @@ bool contain_compare(struct contain *c, const struct verdict *vp, const struct v
                          own ?: "", theirs ? "the secret " : "no secret", theirs ?: "");
                 return contain_no(c, CONTAIN_SECRET, vp, vc);
         }
+        if (!contain_routes(c, vp, vc))
+                return false;
         if (vp->provenance && !vc->provenance)
                 return contain_no(c, CONTAIN_PROVENANCE, vp, vc);
         if (c->r.layer == REQUEST_L7 && c->r.has_body && c->r.body_bytes == UINT64_MAX && vc->body_max > vp->body_max)
@@ -597,6 +599,8 @@ int contain_error(const struct containment *c, struct error *e) {
                           c->parent_rule[0] ? ", nearest " : "", c->parent_rule);
                 break;
         case CONTAIN_SECRET:
+        case CONTAIN_DESTINATION:
+        case CONTAIN_MODEL:
         case CONTAIN_ADDRESS:
                 error_set(e, EPERM, "the child's rule %s lets pass %.180s %s", c->rule, c->request, c->difference);
                 break;

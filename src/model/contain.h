@@ -16,6 +16,8 @@ enum contain_why {
         CONTAIN_YES,
         CONTAIN_REFUSED,    /* the parent refuses the witness */
         CONTAIN_SECRET,     /* it goes with another secret there, or with none */
+        CONTAIN_DESTINATION,/* it goes to another place there (`to`) */
+        CONTAIN_MODEL,      /* the parent lets other models be asked, or it cannot be told */
         CONTAIN_ADDRESS,    /* the child dials an address (witness_address) for it that the parent does not */
         CONTAIN_PROVENANCE, /* the parent lets only URLs pass that were given */
         CONTAIN_NOVEL,      /* and fewer, or none, that were not */
@@ -40,7 +42,7 @@ struct containment {
         char parent_rule[160];     /* of the parent, that refuses it or comes nearest; "": none */
         enum verdict_reason reason;/* of CONTAIN_REFUSED */
         char request[700];         /* the witness for people: "POST https://api.example.com/x, 1 byte of body"; "": there is none */
-        char difference[160];      /* of CONTAIN_SECRET and the budgets */
+        char difference[160];      /* of CONTAIN_SECRET, DESTINATION and MODEL, and the budgets */
         struct request witness;    /* where `request` is set; its texts lie in memory of this struct's */
         struct request_address witness_address;
         char *texts;

@@ -6,6 +6,7 @@
 #include "model/image-name.h"
 #include "model/mint.h"
 #include "model/network-preset.h"
+#include "model/network-route.h"
 #include "model/policy-table.h"
 
 /* What parse_size and parse_duration take (base/str.h). */
@@ -92,6 +93,8 @@ static json_t *texts(const struct policy_key *k) {
                 return some(text("^/[^?#\\\\]*$", NETWORK_PATH_BYTES), NETWORK_PATHS_MAX);
         if (streq(k->name, "secrets.github_app.repositories"))
                 return some(text("^[A-Za-z0-9_.-]+$", 100), MINT_REPOSITORIES_MAX);
+        if (streq(k->name, "network.models"))
+                return some(text("^([!#$&-\\[\\]-~]|%2A|%25)+$", NETWORK_MODEL_BYTES), NETWORK_MODELS_MAX);
         return some(text("^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$", 64), NETWORK_RANGES_MAX);
 }
 
@@ -211,6 +214,8 @@ static json_t *value(const struct policy_key *k) {
                 return query();
         case KEY_SECRET:
                 return text(SECRET_PATTERN, NETWORK_NAME_MAX);
+        case KEY_ORIGIN:
+                return text("^https?://[^/?#]+/?$", NETWORK_ORIGIN_BYTES);
         case KEY_SECRETS:
                 return json_pack("{s:s, s:i, s:{s:s}, s:o}", "type", "object", "maxProperties", (int)SECRETS_MAX, "propertyNames", "pattern",
                                  SECRET_PATTERN, "additionalProperties", section(k));

@@ -142,6 +142,11 @@ const struct policy_key policy_keys[] = {
          .doc = "Addresses and ranges that the host may have though they are not public."},
         {"network.secret", KEY_SECRET, .unset = "none",
          .doc = "The name of the secret that requests are given on their way."},
+        {"network.to", KEY_ORIGIN, .unset = "the host itself",
+         .doc = "The origin, http or https, that the requests are sent to in place of the host: http://127.0.0.1:11434."},
+        {"network.models", KEY_TEXTS, .unset = "any",
+         .doc = "Patterns, one of which the model fits that a request's body of JSON has to name; methods are POST then, where none are "
+                "written."},
         {"network.use", KEY_PRESET,
          .doc = "The name of a preset, whose rules stand here then."},
         {"network.repo", KEY_PARAMETER, .doc = "For presets that ask for it: OWNER/NAME."},

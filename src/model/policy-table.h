@@ -33,6 +33,7 @@ enum key_type {
         KEY_SHAPES,   /* of a rule: a list of network_shape_names */
         KEY_QUERY,    /* of a rule: a list of keys, or a mapping of keys to patterns */
         KEY_SECRET,   /* of a rule: the name of one */
+        KEY_ORIGIN,   /* of a rule: scheme, host and port */
         KEY_USE,      /* struct strlist of the names of recipes and presets (policy-use.c) */
         KEY_PRESET,   /* of a rule: the name of a file in policies/ */
         KEY_PARAMETER, /* of a preset */

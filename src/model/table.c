@@ -275,6 +275,16 @@ static uint64_t body_limit(const struct look *l, const struct table_rule_record 
         return u->flags & RULE_BODY_WRITTEN ? u->body : l->bodiless ? 0 : UINT64_MAX;
 }
 
+static bool model_fits(const struct look *l, const struct table_rule_record *u) {
+        const struct table_string *m = (const struct table_string *)table_at(l->t, SECTION_MODELS) + u->models.first;
+        struct request_text model = l->r->model;
+
+        for (uint32_t i = 0; i < u->models.n && model.n > 0; i++)
+                if (network_glob(table_text(l->t, m[i]), m[i].n, model.p, model.n))
+                        return true;
+        return false;
+}
+
 /* Whether an allow whose path fits lets the request pass; else the first of the reasons, in the order of their enum. */
 static enum verdict_reason allow_fits(struct look *l, const struct table_rule_record *u, uint32_t *ret_detail) {
         const struct request *r = l->r;
@@ -305,7 +315,7 @@ static enum verdict_reason allow_fits(struct look *l, const struct table_rule_re
                 *ret_detail &= -*ret_detail;
                 return VERDICT_SHAPE;
         }
-        return VERDICT_ALLOWED;
+        return u->models.n == 0 || !r->model_read || model_fits(l, u) ? VERDICT_ALLOWED : VERDICT_MODEL;
 }
 
 static bool deny_fits(struct look *l, const struct table_rule_record *u) {
@@ -361,6 +371,9 @@ static void take_allow(struct look *l, uint32_t rule, const struct table_rule_re
         v->body_max = v->n_matched == 0 ? limit : MAX(v->body_max, limit);
         if (u->secret != TABLE_NONE)
                 v->secret = u->secret;
+        if (v->route == TABLE_NONE)
+                v->route = u->route;
+        v->models |= u->models.n > 0;
         if (u->budget != TABLE_NONE && !add_budget(v, u->budget))
                 l->too_many = true;
         add_matched(l, rule, u->addresses.n > 0 || u->range != TABLE_NONE);
@@ -542,9 +555,9 @@ static void decide(const struct table *t, const struct request *r, const unsigne
 
         memset(v, 0, offsetof(struct verdict, matched));
         v->n_budgets = 0;
-        v->provenance = false;
+        v->provenance = v->models = false;
         v->body_max = 0;
-        v->rule = v->secret = TABLE_NONE;
+        v->rule = v->secret = v->route = TABLE_NONE;
         table_find_groups(t, r, &h);
         l.special = is_special(r);
         look_out(t, r, &h, l.special, &o);
@@ -574,7 +587,8 @@ static void decide(const struct table *t, const struct request *r, const unsigne
         else {
                 v->access = TABLE_REFUSE;
                 v->n_matched = v->n_budgets = 0;
-                v->secret = TABLE_NONE;
+                v->secret = v->route = TABLE_NONE;
+                v->models = false;
         }
 }
 
@@ -598,12 +612,16 @@ bool table_address_allowed(const struct table *t, const struct verdict *v, const
                         if (c[k]->denies)
                                 return false;
         }
+        const struct table_route_record *route = v->route == TABLE_NONE ? NULL : (const struct table_route_record *)table_at(t, SECTION_ROUTES) + v->route;
+        bool elsewhere = route && route->to.at != TABLE_NONE;
+        if (elsewhere && route->range != TABLE_NONE) /* this one, which the rule names */
+                return address_range_has(&range[route->range], a);
         if (address_is_public(a))
                 return true;
         for (size_t i = 0; i < v->n_matched; i++) {
                 const struct table_rule_record *x = &u[v->matched[i]];
                 if (address_allowed(a, &range[x->addresses.first], x->addresses.n) ||
-                    (x->flags & RULE_OPENS && x->range != TABLE_NONE && address_allowed(a, &range[x->range], 1)))
+                    (!elsewhere && x->flags & RULE_OPENS && x->range != TABLE_NONE && address_allowed(a, &range[x->range], 1)))
                         return true;
         }
         return false;

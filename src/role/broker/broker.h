@@ -96,6 +96,16 @@ void exchanges_resume(struct broker *b);
 void connections_decide_again(struct broker *b);
 void exchanges_decide_again(struct broker *b);
 
+/* Where a connection leads: the request's host, or what its rule has as `to` (origin.c). */
+struct origin {
+        struct request place; /* host points into `host`; host, is_address, address, port and tls alone are set */
+        char host[REQUEST_HOST_MAX + 1];
+        char authority[REQUEST_HOST_MAX + 9]; /* as Host has it */
+};
+/* Of a request that *v allows, which came for *place. */
+int origin_of(struct origin *ret, const struct request *place, bool tls, const struct verdict *v) _must_check_;
+bool origin_same(const struct origin *a, const struct origin *b);
+
 /* Connections that have answered (upstreams.c). Takes the stream away from where it is. */
 void upstream_keep(struct stream *s, const struct request *place, bool tls);
 /* true: one to the same place, whose address the verdict allows, is in *ret. */

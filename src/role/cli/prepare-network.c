@@ -80,6 +80,10 @@ static int add_text(struct plan_network *p, const struct network_rule *r) {
                         strbuf_printf(&b, " %s", r->paths.items[i]);
                 if (r->secret)
                         strbuf_printf(&b, ", secret %s", r->secret);
+                for (size_t i = 0; i < r->models.n; i++)
+                        strbuf_printf(&b, "%s%s", i ? " " : ", models ", r->models.items[i]);
+                if (r->to)
+                        strbuf_printf(&b, ", to %s", r->to);
                 strbuf_puts(&b, ")");
         }
         _cleanup_free_ char *text = strbuf_take(&b), *visible = text ? str_visible_dup(text) : NULL;
