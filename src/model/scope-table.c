@@ -1,8 +1,10 @@
 /* The providers that are known: by what a credential of theirs is known, where it is asked about, and which scopes they have.
  * Names and meanings are those of their public documentation; widths are this file's own order of how much a scope opens. */
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+#include "model/network-preset.h"
 #include "model/placeholder.h"
 #include "model/scope.h"
 
@@ -82,7 +84,7 @@ static const struct scope_row gitlab[] = {
         {"admin_mode", SCOPE_ADMIN, "administers the installation", "/api/v4/admin/** /api/v4/application/**", 10},
 };
 
-/* docs.npmjs.com, "About access tokens". */
+/* npm's documentation, "About access tokens". */
 static const struct scope_row npm[] = {
         {"read-only", SCOPE_READ, "reads packages, private ones too", "/**", 1},
         {"packages:read", SCOPE_READ, "reads packages", "/**", 1},
@@ -126,34 +128,53 @@ static const struct scope_row anthropic[] = {
 
 struct provider {
         const char *name, *host, *own_hosts; /* own_hosts: blanks between; "*." begins one for all beneath */
+        const char *preset;                  /* in whose rules host and own_hosts stand, where they are NULL */
         const struct scope_row *rows;
         size_t n_rows;
 };
 #define ROWS(t) t, ELEMENTSOF(t)
 #define GITHUB_HOSTS "github.com *.github.com ghcr.io"
 static const struct provider providers[SCOPE_KIND_N] = {
-        [SCOPE_UNKNOWN] = {"an unknown provider", NULL, NULL, NULL, 0},
-        [SCOPE_GITHUB] = {"GitHub", "api.github.com", GITHUB_HOSTS, ROWS(github)},
-        [SCOPE_GITHUB_APP] = {"GitHub", "api.github.com", GITHUB_HOSTS, NULL, 0},
-        [SCOPE_GITLAB] = {"GitLab", "gitlab.com", "gitlab.com *.gitlab.com", ROWS(gitlab)},
-        [SCOPE_NPM] = {"npm", "registry.npmjs.org", "registry.npmjs.org", ROWS(npm)},
-        [SCOPE_PYPI] = {"PyPI", NULL, "upload.pypi.org pypi.org", ROWS(pypi)},
-        [SCOPE_AWS] = {"AWS", "sts.amazonaws.com", "*.amazonaws.com", NULL, 0},
-        [SCOPE_OPENAI] = {"OpenAI", "api.openai.com", "api.openai.com", NULL, 0},
-        [SCOPE_OPENAI_ADMIN] = {"OpenAI", "api.openai.com", "api.openai.com", ROWS(openai)},
-        [SCOPE_ANTHROPIC] = {"Anthropic", "api.anthropic.com", "api.anthropic.com", NULL, 0},
-        [SCOPE_ANTHROPIC_ADMIN] = {"Anthropic", "api.anthropic.com", "api.anthropic.com", ROWS(anthropic)},
-        [SCOPE_ANTHROPIC_OAUTH] = {"Anthropic", "api.anthropic.com", "api.anthropic.com", NULL, 0},
-        [SCOPE_GOOGLE_KEY] = {"Google", "generativelanguage.googleapis.com", "*.googleapis.com", NULL, 0},
-        [SCOPE_SLACK] = {"Slack", "slack.com", "slack.com *.slack.com", NULL, 0},
-        [SCOPE_HUGGING_FACE] = {"Hugging Face", "huggingface.co", "huggingface.co *.huggingface.co", ROWS(hugging_face)},
-        [SCOPE_DIGITALOCEAN] = {"DigitalOcean", "api.digitalocean.com", "api.digitalocean.com", NULL, 0},
-        [SCOPE_JWT] = {"its issuer", NULL, NULL, NULL, 0},
+        [SCOPE_UNKNOWN] = {"an unknown provider", NULL, NULL, NULL, NULL, 0},
+        [SCOPE_GITHUB] = {"GitHub", "api.github.com", GITHUB_HOSTS, NULL, ROWS(github)},
+        [SCOPE_GITHUB_APP] = {"GitHub", "api.github.com", GITHUB_HOSTS, NULL, NULL, 0},
+        [SCOPE_GITLAB] = {"GitLab", "gitlab.com", "gitlab.com *.gitlab.com", NULL, ROWS(gitlab)},
+        [SCOPE_NPM] = {"npm", NULL, NULL, "npm-install", ROWS(npm)},
+        [SCOPE_PYPI] = {"PyPI", NULL, NULL, NULL, ROWS(pypi)},
+        [SCOPE_AWS] = {"AWS", "sts.amazonaws.com", "*.amazonaws.com", NULL, NULL, 0},
+        [SCOPE_OPENAI] = {"OpenAI", "api.openai.com", "api.openai.com", NULL, NULL, 0},
+        [SCOPE_OPENAI_ADMIN] = {"OpenAI", "api.openai.com", "api.openai.com", NULL, ROWS(openai)},
+        [SCOPE_ANTHROPIC] = {"Anthropic", "api.anthropic.com", "api.anthropic.com", NULL, NULL, 0},
+        [SCOPE_ANTHROPIC_ADMIN] = {"Anthropic", "api.anthropic.com", "api.anthropic.com", NULL, ROWS(anthropic)},
+        [SCOPE_ANTHROPIC_OAUTH] = {"Anthropic", "api.anthropic.com", "api.anthropic.com", NULL, NULL, 0},
+        [SCOPE_GOOGLE_KEY] = {"Google", "generativelanguage.googleapis.com", "*.googleapis.com", NULL, NULL, 0},
+        [SCOPE_SLACK] = {"Slack", "slack.com", "slack.com *.slack.com", NULL, NULL, 0},
+        [SCOPE_HUGGING_FACE] = {"Hugging Face", "huggingface.co", "huggingface.co *.huggingface.co", NULL, ROWS(hugging_face)},
+        [SCOPE_DIGITALOCEAN] = {"DigitalOcean", "api.digitalocean.com", "api.digitalocean.com", NULL, NULL, 0},
+        [SCOPE_JWT] = {"its issuer", NULL, NULL, NULL, NULL, 0},
 };
 
 const char *scope_provider(enum scope_kind k) { return k < SCOPE_KIND_N ? providers[k].name : "?"; }
 
-const char *scope_host(enum scope_kind k) { return k < SCOPE_KIND_N ? providers[k].host : NULL; }
+/* The first host of a preset; NULL. Valid until the next call. */
+static const char *host_of_preset(const char *name) {
+        static char host[REQUEST_HOST_MAX + 1];
+        static const char key[] = "host: ";
+
+        for (const struct network_preset *p = network_presets; name && p->name; p++) {
+                const char *at = streq(p->name, name) ? strstr(p->text, key) : NULL;
+                if (!at)
+                        continue;
+                at += strlen(key);
+                snprintf(host, sizeof(host), "%.*s", (int)MIN(strcspn(at, " \n"), REQUEST_HOST_MAX), at);
+                return host;
+        }
+        return NULL;
+}
+
+const char *scope_host(enum scope_kind k) { return k >= SCOPE_KIND_N ? NULL : providers[k].host ? providers[k].host : host_of_preset(providers[k].preset); }
+
+static const char *own_hosts(enum scope_kind k) { return providers[k].own_hosts ? providers[k].own_hosts : host_of_preset(providers[k].preset); }
 
 const struct scope_row *scope_rows(enum scope_kind k, size_t *ret_n) {
         *ret_n = k < SCOPE_KIND_N ? providers[k].n_rows : 0;
@@ -209,7 +230,7 @@ enum scope_kind scope_kind_of(const char *value, size_t n, const struct network 
          * has no form either, but cannot be asked about by itself. */
         for (size_t i = 0; net && i < net->n_rules; i++)
                 for (unsigned k = SCOPE_UNKNOWN + 1; of_secret(&net->rules[i], secret) && k < SCOPE_KIND_N; k++)
-                        if (k != SCOPE_AWS && k != SCOPE_PYPI && providers[k].own_hosts && host_in(providers[k].own_hosts, net->rules[i].host))
+                        if (k != SCOPE_AWS && k != SCOPE_PYPI && host_in(own_hosts((enum scope_kind)k), net->rules[i].host))
                                 return (enum scope_kind)k;
         return SCOPE_UNKNOWN;
 }
@@ -221,7 +242,7 @@ const char *scope_own_host(enum scope_kind k, const struct network *net, const c
                 const struct network_rule *r = &net->rules[i];
                 if (!of_secret(r, secret))
                         continue;
-                if (host_in(providers[k].own_hosts, r->host))
+                if (host_in(own_hosts(k), r->host))
                         return NULL;
                 /* One host, by its name. The API's is meant where there are two: api.github.example beside github.example. */
                 if (r->kind != NETWORK_EXACT || (own && !streq(own, r->host) && !str_after(own, "api.") && !str_after(r->host, "api.")))

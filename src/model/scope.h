@@ -74,7 +74,7 @@ bool scope_answer_good(const struct scope_answer *a);
 enum scope_kind scope_kind_of(const char *value, size_t n, const struct network *net, const char *secret);
 /* "GitHub", "npm"; for people. */
 const char *scope_provider(enum scope_kind k);
-/* The host that is asked where no other is meant; NULL: nobody is asked (scope_read_local). */
+/* The host that is asked where no other is meant, valid until the next call; NULL: nobody is asked (scope_read_local). */
 const char *scope_host(enum scope_kind k);
 /* The host of the policy's rules for this secret, where none of them is one of the provider's own and they name one: a GitHub
  * Enterprise, a GitLab, a registry of one's own. NULL. */

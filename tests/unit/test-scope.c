@@ -237,7 +237,7 @@ static void npm(const char *tokens, const char *value, struct scope_answer *a) {
 }
 
 TEST(registries) {
-        static const char install[] = "  - {host: registry.npmjs.org, secret: s}\n", publish[] = "  - {host: registry.npmjs.org, methods: [PUT], paths: [\"/@acme/app\"], secret: s}\n";
+        static const char install[] = "  - {host: registry.example.com, secret: s}\n", publish[] = "  - {host: registry.example.com, methods: [PUT], paths: [\"/@acme/app\"], secret: s}\n";
         struct scope_answer a;
         char value[64], text[1024];
 
@@ -436,7 +436,7 @@ static size_t add_field(char *dst, size_t n, unsigned type, const char *text) {
 
 static size_t macaroon(char *dst, const char *const *caveats) {
         char raw[1024] = {2};
-        size_t n = add_field(raw, 1, 1, "pypi.org");
+        size_t n = add_field(raw, 1, 1, "index.example.com");
 
         n = add_field(raw, n, 2, "identifier");
         raw[n++] = 0;
@@ -467,7 +467,7 @@ TEST(pypi) {
                 scope_read_local(SCOPE_PYPI, token, n, &a);
                 check(a.state == SCOPE_GOOD && a.complete && a.expires == cases[i].expires && scope_answer_good(&a));
                 check_streq(grants(&a), cases[i].grants);
-                check_streq(a.who, "a token of pypi.org");
+                check_streq(a.who, "a token of index.example.com");
                 for (size_t k = 0; k < n; k++) { /* cut anywhere it is none, or says no more than it did */
                         struct scope_answer b;
                         scope_read_local(SCOPE_PYPI, token, k, &b);
@@ -475,10 +475,10 @@ TEST(pypi) {
                 }
         }
         scope_read_local(SCOPE_PYPI, token, macaroon(token, cases[0].caveats), &a);
-        judged(&a, "  - {host: pypi.org, paths: [\"/simple/**\"], secret: s}\n", "upload: no rule needs it", "", "");
-        judged(&a, "  - {host: upload.pypi.org, methods: [POST], paths: [\"/legacy/\"], secret: s}\n", "upload: it is wider than the rules, which project would serve", "", "project");
+        judged(&a, "  - {host: index.example.com, paths: [\"/simple/**\"], secret: s}\n", "upload: no rule needs it", "", "");
+        judged(&a, "  - {host: upload.example.com, methods: [POST], paths: [\"/legacy/\"], secret: s}\n", "upload: it is wider than the rules, which project would serve", "", "project");
         scope_read_local(SCOPE_PYPI, token, macaroon(token, cases[1].caveats), &a);
-        judged(&a, "  - {host: upload.pypi.org, methods: [POST], paths: [\"/legacy/\"], secret: s}\n", "", "", "");
+        judged(&a, "  - {host: upload.example.com, methods: [POST], paths: [\"/legacy/\"], secret: s}\n", "", "", "");
 }
 
 TEST(times) {

@@ -27,12 +27,13 @@ static struct {
 
 static size_t aligned(size_t n) { return (n + 15) & ~(size_t)15; }
 
-/* Same bytes but for letters and digits, as proto/redact.h wants it. */
+/* Same bytes but for letters and digits, as proto/redact.h wants it; and it is to be another text. */
 static void fill_mask(char *dst, const char *value, size_t n) {
+        const char fill = strspn(value, "x") == n ? 'y' : 'x';
+
         for (size_t i = 0; i < n; i++) {
                 char v = value[i];
-                bool is = (v >= 'a' && v <= 'z') || (v >= 'A' && v <= 'Z') || (v >= '0' && v <= '9');
-                dst[i] = !is ? v : v == 'x' ? 'y' : 'x';
+                dst[i] = (v >= 'a' && v <= 'z') || (v >= 'A' && v <= 'Z') || (v >= '0' && v <= '9') ? fill : v;
         }
 }
 
