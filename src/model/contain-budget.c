@@ -101,7 +101,7 @@ static bool cover(struct contain *c, uint32_t x, unsigned of, uint64_t most, con
                 }
         }
         if (least == UINT64_MAX && (of == OF_HOSTS || of == OF_SUBDOMAINS) && one_name(c->t[CHILD], vc, &rule))
-                return keep(c, x, COVER_ONE, of, rule);
+                return keep(c, x, CONTAIN_ONE, of, rule);
         if (least > most)
                 return say(c, CONTAIN_BUDGET, of, most, least, vp, vc);
         return keep(c, x, best, of, 0);
@@ -132,7 +132,7 @@ bool contain_budget_sums(struct contain *c) {
 
         for (size_t i = 0; i < c->n_cover; i++) {
                 const struct contain_cover *x = &c->cover[i];
-                uint64_t amount = x->child == COVER_ONE ? 1 : field(c->t[CHILD], x->child, x->of);
+                uint64_t amount = x->child == CONTAIN_ONE ? 1 : field(c->t[CHILD], x->child, x->of);
                 struct contain_charge *to = NULL;
                 for (size_t k = 0; k < ret->n_charges && !to; k++)
                         if (same_charge(&ret->charges[k], x))
@@ -141,6 +141,7 @@ bool contain_budget_sums(struct contain *c) {
                         to = &ret->charges[ret->n_charges++];
                         *to = (struct contain_charge){.parent = x->parent, .of = x->of};
                 }
+                ret->parts[ret->n_parts++] = (struct contain_part){{x->parent, x->of, amount}, x->child};
                 to->amount = to->amount > UINT64_MAX - amount ? UINT64_MAX : to->amount + amount;
         }
         for (size_t i = 0; i < ret->n_charges; i++) {

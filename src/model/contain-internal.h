@@ -28,7 +28,7 @@ struct contain {
         bool supposed; /* of c->r: that it has shapes of payloads which it has not */
         /* What the child takes out of the parent's budgets: contain-budget.c. */
         struct contain_cover {
-                uint32_t parent, child, of; /* child: TABLE_NONE the run's; COVER_ONE: one name, of the rule */
+                uint32_t parent, child, of; /* child: TABLE_NONE the run's; CONTAIN_ONE: one name, of the rule */
                 uint32_t rule;
         } cover[CONTAIN_CHARGES_MAX];
         size_t n_cover;
@@ -39,7 +39,6 @@ struct contain {
         bool parent_denies, denies; /* some address; the parent or the child */
         struct request r;         /* the one that is asked about */
 };
-#define COVER_ONE (TABLE_NONE - 1)
 
 /* Each returns false where the comparison is over: for want of memory, of work, or because there is an answer. */
 bool contain_work(struct contain *c, uint64_t n);

@@ -567,7 +567,7 @@ int contain_network(const struct table *parent, const struct table *child, struc
         free(c->addresses);
         free(c);
         if (ret->why != CONTAIN_YES)
-                ret->n_charges = 0;
+                ret->n_charges = ret->n_parts = 0;
         return r;
 }
 

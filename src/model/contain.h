@@ -36,6 +36,8 @@ struct contain_charge {
         uint64_t amount;
 };
 
+#define CONTAIN_ONE (TABLE_NONE - 1)
+
 struct containment {
         enum contain_why why;
         char rule[160];            /* of the child, that lets the witness pass: "HOST (file:line)" */
@@ -48,6 +50,11 @@ struct containment {
         char *texts;
         struct contain_charge charges[CONTAIN_CHARGES_MAX]; /* of CONTAIN_YES: each pair of parent and of once */
         size_t n_charges;
+        struct contain_part {
+                struct contain_charge charge;
+                uint32_t child; /* for table_budget of the child's; TABLE_NONE: the run's; CONTAIN_ONE: a name, whatever the budget */
+        } parts[CONTAIN_CHARGES_MAX]; /* of the charges: which budget of the child's each comes from */
+        size_t n_parts;
 };
 void containment_clear(struct containment *c);
 #define _cleanup_containment_ _cleanup_(containment_clear)

@@ -63,6 +63,8 @@ void plan_free(struct plan *p) {
         free(p->ids.store_map);
         strlist_clear(&p->env);
         strlist_clear(&p->argv);
+        strlist_clear(&p->hide);
+        free(p->parent);
         strlist_clear(&p->without);
         strlist_clear(&p->use);
         strlist_clear(&p->notes);
@@ -253,6 +255,8 @@ void plan_json(const struct plan *p, bool full, struct json *j) {
         size_t n = list_limits(p, limits);
 
         json_str(j, "name", p->name);
+        json_str(j, "parent", p->parent);
+        json_num(j, "depth", p->depth);
         json_str(j, "tier", tier_name(p->tier));
         json_str(j, "why_tier", p->why_tier);
         json_str(j, "nesting", nesting_name(p->nesting));
@@ -299,6 +303,7 @@ void plan_json(const struct plan *p, bool full, struct json *j) {
                 json_end(j, '}');
         }
         json_end(j, '}');
+        json_list(j, "hide", &p->hide);
         json_list(j, "without", &p->without);
         json_list(j, "use", &p->use);
         json_list(j, "notes", &p->notes);
@@ -314,6 +319,11 @@ void plan_json(const struct plan *p, bool full, struct json *j) {
                 json_bool(j, "writable", !(op->flags & PLAN_READONLY));
                 json_end(j, '}');
         }
+        json_end(j, ']');
+        json_begin(j, "layers", '[');
+        for (size_t i = 0; i < p->n_ops; i++)
+                if (p->ops[i].kind == OP_IMAGE_LAYER)
+                        json_str(j, NULL, p->ops[i].source);
         json_end(j, ']');
         json_begin(j, "shown", '[');
         for (size_t i = 0; i < p->n_ops; i++)

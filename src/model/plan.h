@@ -120,6 +120,8 @@ struct plan_network {
 struct plan {
         char *id;   /* sandbox id, lower-case hex */
         char *name; /* --name, or NULL */
+        char *parent;   /* id of the run whose sub-run this is; NULL: none's */
+        unsigned depth; /* 0: without a parent */
         enum tier tier;
         enum nesting nesting;
         char *why_tier; /* one line: what tier: auto chose and why; NULL: the user named the tier */
@@ -146,6 +148,7 @@ struct plan {
         int landlock_abi; /* 0: not available */
         struct strlist env;  /* NAME=VALUE */
         struct strlist argv;
+        struct strlist hide;    /* what the policy hides, as written: it is hidden from sub-runs as well */
         struct strlist without; /* controls that are left out, by the user's word */
         struct strlist use;     /* recipes and presets that the policy names, shown */
         struct strlist notes;   /* one line each: what the user should know */

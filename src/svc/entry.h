@@ -53,6 +53,7 @@ enum run_end {
         END_FAILED,  /* Belljar's own failure */
         END_LOST,    /* init ended without a report: killed from outside */
         END_NOEXEC,  /* the command could not be executed: status is its errno */
+        END_PARENT,  /* a sub-run, whose parent ended, or may do something else now */
 };
 /* As records have it. */
 static inline const char *run_end_name(uint32_t end) {
@@ -60,6 +61,7 @@ static inline const char *run_end_name(uint32_t end) {
                 [END_EXIT] = "exit", [END_TIME] = "time", [END_IDLE] = "idle", [END_MEMORY] = "memory", [END_DISK] = "disk",
                 [END_OUTPUT] = "output", [END_HOST] = "host-memory", [END_CALLER] = "caller", [END_FAILED] = "failed",
                 [END_LOST] = "lost", [END_NOEXEC] = "not-executed",
+                [END_PARENT] = "parent",
         };
         return end < ELEMENTSOF(names) ? names[end] : "?";
 }
@@ -101,6 +103,7 @@ struct supervise {
         int budgets;           /* what is used of its budgets (svc/net-account.h); likewise */
         int given;             /* the URLs that it is given (svc/net-given.h); likewise */
         int ca;                /* where there is a network: the sandbox's CA (net-ca.h) */
+        int parent, parent_process; /* a sub-run: the connection to its parent's supervisor, and a pidfd of that; else -1 */
 };
 /* Runs one sandbox to its end. Never returns. */
 _noreturn_ void supervisor_main(struct supervise *s);

@@ -430,6 +430,9 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
         for (size_t i = 0; i < o->policy->use.n; i++)
                 if ((r = strlist_add(&p->use, o->policy->use.items[i])) < 0)
                         return error_errno(e, r, "the plan cannot be kept");
+        for (size_t i = 0; i < o->policy->hide.n; i++)
+                if ((r = strlist_add(&p->hide, o->policy->hide.items[i])) < 0)
+                        return error_errno(e, r, "the plan cannot be kept");
         for (size_t i = 0; i < o->policy->without.n; i++)
                 if ((r = strlist_add(&p->without, o->policy->without.items[i])) < 0)
                         return error_errno(e, r, "the plan cannot be kept");
@@ -446,7 +449,7 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
             (r = host_gather(p, o->policy, mountinfo, &x.host, e)) < 0 ||
             (r = prepare_trust(o, &x, e)) < 0 || (r = view_plan(p, o->policy, &x.host.view, e)) < 0 ||
             (!p->image && (r = plan_command(o, &x, e)) < 0) || (r = prepare_trust_environment(o, &x, e)) < 0 ||
-            (r = check_sources(o, p, e)) < 0 || (!o->dry_run && (r = credentials_read(p, NULL, &x.credentials, e)) < 0))
+            (r = check_sources(o, p, e)) < 0 || (o->grant && (r = o->grant->check(o->grant, o, p, e)) < 0) || (!o->dry_run && (r = credentials_read(p, NULL, &x.credentials, e)) < 0))
                 return r;
         *ret = x;
         x = PREPARED_NONE;

@@ -6,6 +6,7 @@
 #include "model/policy.h"
 #include "model/risk.h"
 #include "role/cli/credentials.h"
+#include "role/cli/grant.h"
 #include "svc/host.h"
 #include "svc/image-user.h"
 #include "svc/image.h"
@@ -31,6 +32,8 @@ struct run_options {
         int events;                /* its fd; 0: none */
         struct strlist late; /* "key\0value" pairs that override the policy file, in order */
         const char *name;
+        const char *parent;        /* --parent */
+        struct grant *grant;       /* of a sub-run (grant.h); else NULL */
         bool no_workspace, rm, tty, no_tty, quiet, dry_run, json;
         char **argv;
         int argc;

@@ -14,6 +14,8 @@
 
 void run_options_clear(struct run_options *o) {
         policy_free(o->policy);
+        if (o->grant)
+                o->grant->end(o->grant);
         strlist_clear(&o->late);
         *o = (struct run_options){};
 }
@@ -37,6 +39,7 @@ static int on_option(int id, const char *arg, void *data, struct error *e) {
                 if (o->n_publish == PUBLISH_MAX)
                         return error_set(e, E2BIG, "more than %u ports are to be published", PUBLISH_MAX);
                 return publish_parse(arg, &o->publish[o->n_publish++], e);
+        case OPT_PARENT: o->parent = arg; return 0;
         case OPT_NO_WORKSPACE: o->no_workspace = true; return 0;
         case OPT_RM: o->rm = true; return 0;
         case OPT_TTY: o->tty = true; return 0;
@@ -229,6 +232,8 @@ int run_options_parse(struct run_options *o, int argc, char **argv, struct error
         if ((r = read_policy(o, cwd && cwd[0] == '/' ? cwd : "/", home, e)) < 0)
                 return r;
         if ((r = apply_late(o, cwd && cwd[0] == '/' ? cwd : "/", home, e)) < 0 || (r = policy_check(o->policy, e)) < 0)
+                return r;
+        if (o->parent && (r = tool_grant(o, e)) < 0)
                 return r;
         if (o->argc == 0 && !o->policy->image) {
                 error_set(e, EINVAL, "there is no command to run");

@@ -184,6 +184,9 @@ static int status_of(const struct run_result *res, const struct plan *p, const s
         case END_LOST:
                 fprintf(stderr, "belljar: ended: the sandbox's first process was killed from outside\n");
                 return 128 + 9;
+        case END_PARENT:
+                fprintf(stderr, "belljar: ended with the run that it was a part of, %s\n", p->parent ? p->parent : "?");
+                return 128 + 9;
         case END_CALLER:
                 fprintf(stderr, "belljar: ended from outside\n");
                 return 128 + 9;
@@ -258,7 +261,8 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
                            struct run_result *res, struct error *e) {
         struct plan *p = x->plan;
         struct guard g = {.supervisor = -1, .out = {-1, -1}, .plan = p, .credentials = &x->credentials, .table = -1, .budgets = -1, .log = {.events = o->events > 0 ? o->events : -1, .ca = x->ca.cert}};
-        struct supervise sup = {.plan = p, .state = s, .remove = o->rm, .table = -1, .budgets = -1, .given = -1, .ca = x->ca.fd};
+        struct supervise sup = {.plan = p, .state = s, .remove = o->rm, .table = -1, .budgets = -1, .given = -1, .ca = x->ca.fd,
+                                .parent = o->grant ? o->grant->link : -1, .parent_process = o->grant ? o->grant->process : -1};
         struct cgroup cg = {.v2 = -EBADF};
         bool have_cgroup = false;
         size_t published = 0;
@@ -285,6 +289,10 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         }
         if (p->network.on && (r = publish_open(&p->network, sup.published, e)) < 0)
                 goto no_run;
+        if (o->grant && sup.budgets >= 0 && (o->grant->own = fcntl(sup.budgets, F_DUPFD_CLOEXEC, 0)) < 0) {
+                r = error_errno(e, errno, "the memory of the budgets cannot be kept");
+                goto no_run;
+        }
         published = p->network.n_published;
         for (size_t i = 0; i < published && !o->quiet; i++)
                 say_published(&p->network.published[i]);
@@ -348,6 +356,8 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         net_record_close(&g.log);
         net_log_end(&g.log);
         credentials_report(p, &x->credentials, &g.log);
+        if (o->grant) /* no broker is left that could use what is returned */
+                o->grant->give_back(o->grant);
         if (have_cgroup && res->end == END_FAILED) {
                 /* It may not have come to cleaning up. */
                 (void)!cgroup_kill(&cg);
@@ -411,6 +421,10 @@ int run_prepared(struct run_options *options, struct prepared *prepared) {
                 goto fail;
         }
         snprintf(x.plan->id, strlen(x.plan->id) + 1, "%s", s.id);
+        if (o.grant && o.grant->take(o.grant, x.plan, &e) < 0) {
+                state_release(&s, true, false);
+                goto fail;
+        }
         if (o.events_file && (o.events = net_record_open(o.events_file, x.plan, &e)) < 0) {
                 state_release(&s, true, false);
                 goto fail;

@@ -13,6 +13,9 @@ int tool_policy(const char *path, struct policy **ret, struct error *e) _must_ch
 int tool_use(struct policy *p, const char *name, struct error *e) _must_check_;
 /* policy_add_secret, likewise where it names a preset. */
 int tool_secret(struct policy *p, const char *text, struct error *e) _must_check_;
+/* --parent: asks the parent, and narrows the policy to what a sub-run inherits; fills o->grant. In belljar: as above. */
+struct run_options;
+int tool_grant(struct run_options *o, struct error *e) _must_check_;
 /* Runs a command other than run; the exit status. In belljar: becomes belljar-tool. */
 int tool_command(int argc, char **argv);
 /* argv of this process, for the exec. Set by main. */

@@ -121,6 +121,7 @@ void network_update(struct supervisor *x, int fds[3], bool reads_tls) {
                 n->former[1] = x->s->budgets;
                 change_policy(x, TAKE_FD(fds[0]), TAKE_FD(fds[1]));
                 n->asked = true;
+                children_end(x);
         }
         for (size_t i = 0; i < 3; i++)
                 fd_close(fds[i]);
@@ -135,6 +136,7 @@ static void end_secret(struct supervisor *x, uint32_t identity, enum secret_end 
         if (n->revoked >> identity & 1)
                 return;
         n->revoked |= 1u << identity;
+        children_say(x, CONTROL_WORD_REVOKED, x->plan->network.secrets[identity - 1].name);
         peer_close(&n->brokers[identity]);
         if (n->gate.fd >= 0 && fd_send(n->gate.fd, &order, sizeof(order), NULL, 0, MSG_DONTWAIT) < 0)
                 peer_close(&n->gate); /* the next one is told when it starts */
@@ -160,6 +162,16 @@ int network_revoke_named(struct supervisor *x, const char *name) {
                         end_secret(x, (uint32_t)i + 1, SECRET_REVOKED);
                 }
         return found ? 0 : -ENOENT;
+}
+
+uint64_t network_secret_left(const struct supervisor *x, uint32_t identity) {
+        const uint64_t now = supervisor_now(), ttl = x->plan->network.secrets[identity - 1].ttl;
+
+        if (x->network.revoked >> identity & 1)
+                return 0;
+        if (ttl == 0)
+                return UINT64_MAX;
+        return x->started + ttl > now ? x->started + ttl - now : 0;
 }
 
 /* ms, when the first secret ends that has not yet; UINT64_MAX: none does. */

@@ -55,6 +55,7 @@ void supervisor_end(struct supervisor *x, enum run_end end, int status) {
         x->ended = true;
         x->result.end = end;
         x->result.status = status;
+        children_end(x);
 }
 
 static void fail_start(struct supervisor *x, const struct error *e) {
@@ -337,7 +338,7 @@ static void send_init(struct supervisor *x, uint32_t type, int status) {
                 (void)!send(x->ctl, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static void pause_all(struct supervisor *x, bool on) {
+void supervisor_pause(struct supervisor *x, bool on) {
         if (x->paused == on)
                 return;
         struct run_msg answer = {.type = RUN_PAUSED};
@@ -346,6 +347,7 @@ static void pause_all(struct supervisor *x, bool on) {
         else if (on)
                 tell(x, &answer);
         x->paused = on;
+        children_say(x, on ? CONTROL_WORD_PAUSE : CONTROL_WORD_RESUME, NULL);
         if (on)
                 x->paused_at = supervisor_now();
         else
@@ -372,10 +374,10 @@ static void on_cli(struct supervisor *x) {
         case RUN_PAUSE:
                 if (x->paused)
                         tell(x, &answer);
-                pause_all(x, true);
+                supervisor_pause(x, true);
                 break;
         case RUN_RESUME:
-                pause_all(x, false);
+                supervisor_pause(x, false);
                 send_init(x, INIT_CONTINUE, 0);
                 break;
         case RUN_NET_RULES_DONE:
@@ -462,7 +464,7 @@ static void loop(struct supervisor *x) {
 
         sample_begin(x);
         for (;;) {
-                struct pollfd p[7 + NETWORK_POLL_MAX] = {
+                struct pollfd p[7 + NETWORK_POLL_MAX + CHILDREN_POLL_MAX] = {
                         {.fd = x->init_pidfd, .events = POLLIN},
                         {.fd = x->ctl, .events = POLLIN},
                         {.fd = x->s->cli, .events = POLLIN},
@@ -471,8 +473,8 @@ static void loop(struct supervisor *x) {
                         {.fd = x->asker < 0 ? x->control : -1, .events = POLLIN},
                         {.fd = x->asker, .events = POLLIN},
                 };
-                size_t n_network = network_poll(x, p + 7);
-                int n = poll(p, 7 + n_network, next_timeout(x, ticks));
+                size_t n_network = network_poll(x, p + 7), n_children = children_poll(x, p + 7 + n_network);
+                int n = poll(p, 7 + n_network + n_children, next_timeout(x, ticks));
                 if (n < 0 && errno != EINTR) {
                         supervisor_end(x, END_FAILED, errno);
                         supervisor_kill(x);
@@ -498,6 +500,7 @@ static void loop(struct supervisor *x) {
                 if (x->disk_pipe >= 0 && p[4].revents)
                         sample_on_disk_walk(x);
                 network_events(x, p + 7, n_network);
+                children_events(x, p + 7 + n_network, n_children);
                 if (p[5].revents || p[6].revents)
                         control_events(x, p[5].revents, p[6].revents);
                 on_time(x, ticks);
@@ -556,6 +559,7 @@ static int write_ended(const struct supervisor *x) {
 static void finish(struct supervisor *x) {
         struct run_msg m = {.type = RUN_ENDED};
 
+        children_end(x);
         if (x->all_gone)
                 network_flush(x);
         network_cut(x);
@@ -596,6 +600,7 @@ void supervisor_main(struct supervise *s) {
         int r;
 
         network_init(&x.network);
+        children_init(&x);
         setsid(); /* the terminal's signals are the command line's to interpret */
         prctl(PR_SET_NAME, "belljar-super");
         sigemptyset(&mask);
