@@ -89,6 +89,10 @@ static json_t *port(void) { return number_or_text("integer", number(1, 1), numbe
 static json_t *texts(const struct policy_key *k) {
         if (streq(k->name, "network.methods"))
                 return some(text("^([A-Z0-9_-]{1,32}|\\*)$", 32), NETWORK_METHODS_MAX);
+        if (streq(k->name, "secrets.sigv4.allow"))
+                return some(json_pack("{s:[s, s]}", "enum", "mint", "copy"), 2);
+        if (strncmp(k->name, "secrets.sigv4.", 14) == 0)
+                return some(text("^[A-Za-z0-9._-]{1,64}$", 64), 32);
         if (streq(k->name, "network.paths"))
                 return some(text("^/[^?#\\\\]*$", NETWORK_PATH_BYTES), NETWORK_PATHS_MAX);
         if (streq(k->name, "secrets.github_app.repositories"))
@@ -220,7 +224,9 @@ static json_t *value(const struct policy_key *k) {
                 return json_pack("{s:s, s:i, s:{s:s}, s:o}", "type", "object", "maxProperties", (int)SECRETS_MAX, "propertyNames", "pattern",
                                  SECRET_PATTERN, "additionalProperties", section(k));
         case KEY_SECRET_TEXT:
-                return text(streq(k->name, "secrets.from") ? "^(env|file|command|keyring|store):." : streq(k->name, "secrets.header") ? "^[^:]+:.*[{][}]"
+                if (streq(k->name, "secrets.sigv4.key"))
+                        return text("^((env|file|command|keyring|store):.|[A-Za-z0-9_]{16,128}$)", SECRET_TEXT_MAX);
+                return text(streq(k->name, "secrets.from") || streq(k->name, "secrets.sigv4.session") ? "^(env|file|command|keyring|store):." : streq(k->name, "secrets.header") ? "^[^:]+:.*[{][}]"
                             : streq(k->name, "secrets.env") ? ENV_PATTERN : ".", SECRET_TEXT_MAX);
         case KEY_MINT:
                 return section(k);

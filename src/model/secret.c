@@ -4,11 +4,12 @@
 
 #include "base/str.h"
 #include "model/mint.h"
+#include "model/secret-sigv4.h"
 #include "model/secret.h"
 #include "proto/body-field.h"
 
 static const char *const sources[] = {
-        [SECRET_ENV] = "env", [SECRET_FILE] = "file", [SECRET_COMMAND] = "command", [SECRET_KEYRING] = "keyring", [SECRET_STORE] = "store",
+        [SECRET_ENV] = "env", [SECRET_FILE] = "file", [SECRET_COMMAND] = "command", [SECRET_KEYRING] = "keyring", [SECRET_STORE] = "store", [SECRET_LITERAL] = "literal",
 };
 
 const char *secret_source_name(enum secret_source s) { return (size_t)s < ELEMENTSOF(sources) ? sources[s] : "?"; }
@@ -25,6 +26,7 @@ void secret_clear(struct secret *s) {
         free(s->variable);
         mint_free(s->mint);
         strlist_clear(&s->addresses);
+        secret_sigv4_free(s->sigv4);
         *s = (struct secret){};
 }
 
@@ -63,7 +65,7 @@ bool secret_variable_good(const char *name) {
 int secret_parse_source(const char *text, struct secret *s, struct error *e) {
         const char *colon = strchr(text, ':');
 
-        for (size_t i = 0; colon && i < ELEMENTSOF(sources); i++) {
+        for (size_t i = 0; colon && i < SECRET_LITERAL; i++) {
                 if (strlen(sources[i]) != (size_t)(colon - text) || strncmp(text, sources[i], (size_t)(colon - text)) != 0)
                         continue;
                 if (!printable(colon + 1, SECRET_TEXT_MAX) || (i == SECRET_ENV && !secret_variable_good(colon + 1)) ||
@@ -145,7 +147,9 @@ int secret_set_body(struct secret *s, const char *path, struct error *e) {
         return keep(&s->body, path, n, e);
 }
 
-const char *secret_variable(const struct secret *s) { return s->variable ?: s->source == SECRET_ENV && !s->mint ? s->from : NULL; }
+const char *secret_variable(const struct secret *s) {
+        return s->variable ?: s->sigv4 ? secret_sigv4_variable(s) : s->source == SECRET_ENV && !s->mint ? s->from : NULL;
+}
 
 static void place_text(struct strbuf *b, const struct secret *s) {
         _cleanup_free_ char *header = s->header ? str_visible_dup(s->header) : NULL, *user = s->user ? str_visible_dup(s->user) : NULL;
@@ -165,6 +169,10 @@ static void place_text(struct strbuf *b, const struct secret *s) {
                 break;
         case SECRET_ANY_FIELD:
                 strbuf_puts(b, "in whichever field has its placeholder");
+                break;
+        case SECRET_SIGV4:
+        case SECRET_PART:
+                secret_sigv4_text(b, s);
                 break;
         }
 }
@@ -200,6 +208,8 @@ void secret_json(struct json *j, const struct secret *s) {
         json_str(j, "basic", s->user);
         json_str(j, "query", s->query);
         json_str(j, "body", s->body);
+        if (s->sigv4)
+                secret_sigv4_json(j, s);
         json_str(j, "env", secret_variable(s));
         if (s->ttl)
                 json_num(j, "ttl", (long long)s->ttl);

@@ -23,6 +23,7 @@ enum secret_source {
         SECRET_COMMAND, /* command:WORDS, what it prints, likewise */
         SECRET_KEYRING, /* keyring:DESCRIPTION, a "user" key of the kernel's session or user keyring */
         SECRET_STORE,   /* store:NAME, of belljar secret */
+        SECRET_LITERAL, /* what the policy has, of what is no secret by itself: an access key id */
 };
 
 enum secret_place {
@@ -31,6 +32,8 @@ enum secret_place {
         SECRET_BASIC,     /* Authorization: Basic, likewise */
         SECRET_QUERY,     /* a key of the query, likewise */
         SECRET_BODY,      /* a field of the body, where its whole value is the placeholder */
+        SECRET_SIGV4,     /* nowhere: requests that a client has signed with its placeholder are signed with it (secret-sigv4.h) */
+        SECRET_PART,      /* nowhere by itself: of a SECRET_SIGV4 */
 };
 
 struct mint;
@@ -45,6 +48,7 @@ struct secret {
         char *user;      /* SECRET_BASIC */
         char *query;     /* SECRET_QUERY: the key */
         char *body;      /* SECRET_BODY: a key of a form, or keys of JSON with a dot between each two */
+        struct secret_sigv4 *sigv4; /* SECRET_SIGV4, SECRET_PART */
         char *variable;  /* that has the placeholder inside; NULL: the one that it comes from, unless it is minted */
         uint64_t ttl;    /* ms, from the start of the run; 0: as long as it runs */
         uint64_t uses;   /* requests that may carry it; 0: any number */

@@ -277,7 +277,7 @@ static bool send_again(struct http_relay *r) {
 /* What the owner rewrites it may also refuse: a request whose body is short, and on its way, waits until it is whole, and of
  * one that is refused nothing was sent. One that says no length may be half of a conversation. */
 static bool holds(const struct http_relay *r) {
-        return r->state == HTTP_RELAY_ACTIVE && r->rewrites_up > 0 && r->up == HTTP_LENGTH && r->request.length <= FLUSH_BYTES && !r->request_done &&
+        return r->state == HTTP_RELAY_ACTIVE && r->gather.n == 0 && r->rewrites_up > 0 && r->up == HTTP_LENGTH && r->request.length <= FLUSH_BYTES && !r->request_done &&
                !r->response_begun && http_room(&r->upstream.out) >= r->rewrites_up + HTTP_ROOM_MIN;
 }
 

@@ -40,6 +40,21 @@ static void put_own(struct pen *w, const struct secret *s, const struct vault_te
         put_text(w, cover, strlen(cover));
 }
 
+static void put_parts(struct pen *w, const struct secret *secrets, size_t n, const struct vault_text *values, const struct secret *s) {
+        const struct secret_sigv4 *v = s->sigv4;
+
+        put_text(w, v->services ?: "", v->services ? strlen(v->services) : 0);
+        put_text(w, v->regions ?: "", v->regions ? strlen(v->regions) : 0);
+        put_number(w, v->mint);
+        put_number(w, v->copy);
+        for (int i = PART_KEY; i < PART_N; i++) {
+                size_t at = secret_sigv4_part(secrets, n, s->name, (enum secret_part)i);
+                bool has = at < n && values[at].p;
+                put_number(w, has ? at + 1 : 0);
+                put_text(w, has ? values[at].p : "", has ? values[at].n : 0);
+        }
+}
+
 int net_secret_pipe(const struct secret *secrets, size_t n, const struct vault_text *values, char *const *placeholders, uint32_t identity, const char *cover) {
         struct vault_text block = {};
         int pair[2], r;
@@ -57,6 +72,8 @@ int net_secret_pipe(const struct secret *secrets, size_t n, const struct vault_t
         }
         if (identity > 0)
                 put_own(&w, &secrets[identity - 1], &values[identity - 1], cover ? cover : placeholders[identity - 1]);
+        if (identity > 0 && secrets[identity - 1].place == SECRET_SIGV4)
+                put_parts(&w, secrets, n, values, &secrets[identity - 1]);
         r = w.full ? -E2BIG : pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0 ? -errno : 0;
         if (r == 0) {
                 /* All at once, or it does not fit; nobody else has the pipe, and what is in it is never swapped. */
@@ -117,6 +134,21 @@ static void get_own(struct reader *r, struct net_secret_block *b) {
         r->bad |= n_cover != b->n_value;
 }
 
+static void get_parts(struct reader *r, struct net_secret_block *b) {
+        b->services = get_text(r, NULL);
+        b->regions = get_text(r, NULL);
+        b->mint = get_number(r) != 0;
+        b->copy = get_number(r) != 0;
+        for (int i = PART_KEY; i < PART_N; i++) {
+                struct net_secret_part *p = &b->part[i];
+                uint64_t identity = get_number(r);
+                p->value = get_text(r, &p->n);
+                r->bad |= identity > b->n || (identity > 0 && p->n != b->all[identity - 1].n_placeholder) || (identity == 0 && i == PART_KEY);
+                p->identity = r->bad ? 0 : (uint32_t)identity;
+        }
+        b->part[PART_SECRET] = (struct net_secret_part){b->identity, b->value, b->n_value};
+}
+
 int net_secret_read(int fd, struct vault_text *memory, struct net_secret_block *ret, struct error *e) {
         struct net_secret_block b = {};
         int r = vault_read(fd, -1, NET_SECRET_BYTES, -1, memory, e);
@@ -130,14 +162,16 @@ int net_secret_read(int fd, struct vault_text *memory, struct net_secret_block *
                 b.all[i].name = get_text(&d, NULL);
                 b.all[i].placeholder = get_text(&d, &b.all[i].n_placeholder);
         }
+        b.identity = (uint32_t)identity;
+        b.n = (uint32_t)n;
         if (!d.bad && identity > 0)
                 get_own(&d, &b);
+        if (!d.bad && b.place == SECRET_SIGV4)
+                get_parts(&d, &b);
         /* Where the one is put in for the other, as it stands. */
         d.bad |= identity > 0 && (b.place == SECRET_ANY_FIELD || b.place == SECRET_BODY) && b.n_value != b.all[identity - 1].n_placeholder;
         if (d.bad || d.n > 0)
                 return error_set(e, EBADMSG, "the block of secrets cannot be read");
-        b.identity = (uint32_t)identity;
-        b.n = (uint32_t)n;
         *ret = b;
         return 0;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "model/secret-sigv4.h"
 #include "model/secret.h"
 #include "svc/vault.h"
 
@@ -22,6 +23,14 @@ struct net_secret_block {
         const char *value, *cover; /* cover: what stands for it in answers, of its length */
         size_t n_value;
         uint64_t uses;
+        /* Of SECRET_SIGV4; [PART_SECRET] is its own, and a part that it has not is identity 0. */
+        struct net_secret_part {
+                uint32_t identity;
+                const char *value;
+                size_t n;
+        } part[PART_N];
+        const char *services, *regions; /* "": none are named */
+        bool mint, copy;
 };
 
 /* The block for a broker of this identity, in a pipe whose reading end is returned; values[i] and placeholders[i] are those of

@@ -286,6 +286,10 @@ static int read_one(const struct secret *s, const char *base_dir, struct vault_t
         case SECRET_COMMAND: r = read_command(s, &v, e); break;
         case SECRET_KEYRING: r = read_keyring(s, &v, e); break;
         case SECRET_STORE: r = read_store(s, &v, e); break;
+        case SECRET_LITERAL:
+                if ((r = vault_alloc(strlen(s->from), &v, e)) == 0)
+                        memcpy(v.p, s->from, v.n);
+                break;
         }
         if (r < 0 || (r = s->is_key ? secret_key_check(label(s, l), &v, e) : secret_value_check(label(s, l), &v, e)) < 0)
                 return r;

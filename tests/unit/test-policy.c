@@ -588,7 +588,8 @@ TEST(printed) {
                 "env: {TOKEN: hunter2, TERM: }\nlimits: {memory: 2GiB, cpu: 0.5, time: 90}\nwithout: [seccomp]\n"
                 "network: [{host: api.example, methods: [GET], query: {a: , b: x*}, budget: {up: 1MiB}}, {use: git-fetch, repo: a/b}]\n"
                 "quiet: [x.example]\nbudget: {requests: 9}\n"
-                "secrets: {gh: {from: env:GH, header: 'Authorization: token {}', ttl: 1h, uses: 5}, b: {from: 'file:/k', basic: me, env: B}, q: {from: store:q, query: key},\n"
+                "secrets: {aws: {from: env:S, sigv4: {key: AKIDAKIDAKIDAKID, session: env:T, services: [s3, sts], regions: [r-1], allow: [copy]}, ttl: 1m}, "
+                "gh: {from: env:GH, header: 'Authorization: token {}', ttl: 1h, uses: 5}, b: {from: 'file:/k', basic: me, env: B}, q: {from: store:q, query: key},\n"
                 "  o: {from: env:O, oauth2: {token_url: 'https://i.example/t', client_id: me, scope: a b}},\n"
                 "  a: {from: 'file:/a', github_app: {app_id: 1, installation_id: 2, repositories: [x, y], permissions: {contents: read, issues: write}}}}\n");
         _cleanup_free_ char *text = policy_text(p);
@@ -602,6 +603,9 @@ TEST(printed) {
                     "allow      github.com:443 https, GET, /a/b/info/refs /a/b.git/info/refs, query service=git-upload-pack (git-fetch)\n"
                     "allow      github.com:443 https, POST, /a/b/git-upload-pack /a/b.git/git-upload-pack, body 2 MiB (git-fetch)\n"
                     "quiet      x.example\nbudget     requests 9\n"
+                    "secret     aws from env:S, signs requests to s3,sts in r-1, also copies, inside as AWS_SECRET_ACCESS_KEY, for 1m\n"
+                    "secret     aws.key from literal:AKIDAKIDAKIDAKID, with aws, inside as AWS_ACCESS_KEY_ID, for 1m\n"
+                    "secret     aws.session from env:T, with aws, inside as AWS_SESSION_TOKEN, for 1m\n"
                     "secret     gh from env:GH, in the field authorization, inside as GH, for 1h, 5 uses\n"
                     "secret     b from file:/k, in authorization, as me, inside as B\n"
                     "secret     q from store:q, in the query, as key\n"
@@ -629,7 +633,7 @@ TEST(printed) {
                 if (policy_keys[i].type == KEY_LATER || policy_keys[i].type == KEY_PARAMETER)
                         continue;
                 snprintf(path, sizeof(path), "%s", policy_keys[i].name);
-                size_t item = str_after(path, "secrets.oauth2.") ? 3 : str_after(path, "secrets.github_app.") ? 4 : 0;
+                size_t item = str_after(path, "secrets.oauth2.") ? 6 : str_after(path, "secrets.github_app.") ? 7 : 0;
                 for (char *save = NULL, *part = strtok_r(path, ".", &save); part; part = strtok_r(NULL, ".", &save))
                         at = json_object_get(json_is_array(at) ? json_array_get(at, item) : at, part);
                 if (!at)

@@ -163,6 +163,14 @@ void given_done(struct given_exchange *x, bool cut);
 /* http_fields_keep, but for what would have the response encoded. */
 bool given_keep(void *arg, const struct http_head *head, const struct http_field *field);
 
+/* What a request and its credential have to know of each other. */
+struct credential_exchange {
+        const char *body; /* where whole: of the request, as it will be sent */
+        size_t n_body;
+        bool whole;
+        bool gather;      /* set: the body is needed before it can be sent; it is to be asked again then */
+        bool parts;       /* set: the response may be a part of something */
+};
 /* The broker's credential, and everybody's placeholders (credential.c). Reads the block of secrets and locks its memory. */
 int credential_init(int fd, struct error *e) _must_check_;
 /* Its value anew, of a block that comes later: what begins from here on has that. */
@@ -173,14 +181,15 @@ uint64_t credential_generation(void);
 uint32_t credential_identity(void);
 /* What a request needs on its way: fields, or a target, in out; *ret_carries: the credential is in it. false: it is refused, and
  * *ret_why says why. What out points to is good until the next request. */
-bool credential_request(const struct http_head *head, const struct request *q, struct http1_out *out, bool *ret_carries, const char **ret_why) _must_check_;
+bool credential_request(const struct http_head *head, const struct request *q, struct http1_out *out, struct credential_exchange *x, bool *ret_carries,
+                        const char **ret_why) _must_check_;
 /* Whether bodies of requests are looked at, and those of responses: how many bytes of them are kept back at most, or 0. */
 size_t credential_reads_up(void);
 /* Of a response, with its head; false: no memory. */
 struct credential_stream;
 bool credential_reads_down(struct credential_stream **stream, size_t *ret) _must_check_;
 /* Takes the credential out of a response's head, where it lies. false: it may not go on. */
-bool credential_response(const struct http_head *head, const char **ret_why) _must_check_;
+bool credential_response(const struct http_head *head, const struct credential_exchange *x, const char **ret_why) _must_check_;
 /* An http_relay_owner's rewrite; *stream is made with the first call, and the caller's to free. */
 size_t credential_rewrite(struct credential_stream **stream, bool up, const char *p, size_t n, bool last, char *out) _must_check_;
 /* The same for what comes through a WebSocket. */

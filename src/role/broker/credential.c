@@ -10,6 +10,7 @@
 #include "model/placeholder.h"
 #include "proto/body-field.h"
 #include "role/broker/broker.h"
+#include "role/broker/sign.h"
 #include "svc/http-fields.h"
 #include "svc/http-relay.h"
 #include "svc/net-secret.h"
@@ -83,11 +84,19 @@ static void fill_mask(char *dst, const char *placeholder, size_t n) {
 /* What is looked for in answers: the value, and the one before it, which a server may still know. */
 static int make_own(const struct net_secret_block *before, struct error *e) {
         const struct net_secret_name *own = &c.b.all[c.b.identity - 1];
-        const struct redact_pair in = {own->placeholder, c.b.value, c.b.n_value},
-                                 out[] = {{c.b.value, c.b.cover, c.b.n_value}, {before->value, before->cover, before->n_value}};
-        const bool two = before->value && !streq(before->value, c.b.value);
+        const struct redact_pair in = {own->placeholder, c.b.value, c.b.n_value};
+        struct redact_pair out[1 + PART_N] = {{c.b.value, c.b.cover, c.b.n_value}};
+        size_t n = 1;
+
+        if (before->value && !streq(before->value, c.b.value))
+                out[n++] = (struct redact_pair){before->value, before->cover, before->n_value};
+        for (int i = PART_KEY; i < PART_N; i++) {
+                const struct net_secret_part *p = &c.b.part[i];
+                if (p->identity > 0)
+                        out[n++] = (struct redact_pair){p->value, c.b.all[p->identity - 1].placeholder, p->n};
+        }
         int r = c.b.place == SECRET_ANY_FIELD ? make(&c.inject, &in, 1, e) : 0;
-        return r < 0 ? r : make(&c.hide, out, two ? 2 : 1, e);
+        return r < 0 ? r : make(&c.hide, out, n, e);
 }
 
 int credential_init(int fd, struct error *e) {
@@ -102,6 +111,8 @@ int credential_init(int fd, struct error *e) {
                 all[i] = (struct redact_pair){c.b.all[i].placeholder, masks[i], c.b.all[i].n_placeholder};
         }
         if ((r = vault_alloc(WORK_BYTES, &c.work, e)) < 0 || (r = make(&c.mask, all, c.b.n, e)) < 0 || c.b.identity == 0)
+                return r;
+        if ((r = sign_init(&c.b, e)) < 0)
                 return r;
         return make_own(&(const struct net_secret_block){}, e);
 }
@@ -280,7 +291,7 @@ static bool check_field(const struct http_head *head, size_t i, bool *ret_carrie
                 return true;
         snprintf(field, sizeof(field), "the field %.*s", (int)MIN(name.n, 32u), name.p);
         if (c.b.identity > 0) {
-                if (asks_for_form(f, name) || (c.b.place == SECRET_HEADER && is_name(name, c.b.header)) ||
+                if ((asks_for_form(f, name) && !(sign_takes_parts() && f->id != HTTP_F_ACCEPT_ENCODING)) || sign_drops(name, value) || (c.b.place == SECRET_HEADER && is_name(name, c.b.header)) ||
                     (c.b.place == SECRET_BASIC && is_name(name, "authorization"))) {
                         c.drop[i] = true;
                         return true;
@@ -347,9 +358,25 @@ static bool put_in(struct request *q, struct http1_out *out, const char **ret_wh
         }
         case SECRET_ANY_FIELD:
         case SECRET_BODY:
+        case SECRET_SIGV4:
+        case SECRET_PART:
         default:
                 return true;
         }
+}
+
+/* Signed, in place of being put in. */
+static bool put_signature(const struct http_head *head, const struct request *q, struct http1_out *out, struct credential_exchange *x, const char **ret_why) {
+        struct sign_made made;
+
+        if (!sign_make(head, q, out, c.drop, x, &made, ret_why))
+                return false;
+        for (size_t i = 0; i < made.n_lines; i++)
+                if (!add_line(made.line[i].name, made.line[i].value))
+                        return too_much(ret_why);
+        if (!x->gather)
+                out->target = made.target;
+        return true;
 }
 
 static bool keep_field(void *arg, const struct http_head *head, const struct http_field *field) {
@@ -357,17 +384,21 @@ static bool keep_field(void *arg, const struct http_head *head, const struct htt
         return !c.drop[field - head->field] && also(NULL, head, field);
 }
 
-bool credential_request(const struct http_head *head, const struct request *request, struct http1_out *out, bool *ret_carries, const char **ret_why) {
+bool credential_request(const struct http_head *head, const struct request *request, struct http1_out *out, struct credential_exchange *x, bool *ret_carries,
+                        const char **ret_why) {
         static struct request q; /* with its query anew */
         bool carries = c.b.identity > 0 && c.b.place != SECRET_ANY_FIELD && c.b.place != SECRET_BODY;
 
-        *ret_carries = false;
+        *ret_carries = x->gather = x->parts = false;
         if (c.b.n == 0)
                 return true;
         c.used = c.n_lines = 0;
         memset(c.drop, 0, sizeof(c.drop));
-        if (!check_url(request, ret_why))
+        if (!sign_ask(head, request, ret_why) || !check_url(request, ret_why))
                 return false;
+        if (c.b.place == SECRET_SIGV4)
+                carries = sign_asked();
+        x->parts = sign_takes_parts();
         for (size_t i = 0; i < head->n_fields; i++)
                 if (!check_field(head, i, &carries, ret_why))
                         return false;
@@ -375,8 +406,10 @@ bool credential_request(const struct http_head *head, const struct request *requ
                 return true;
         if (carries) {
                 q = *request;
-                if (!put_in(&q, out, ret_why))
+                if (!(c.b.place == SECRET_SIGV4 ? put_signature(head, request, out, x, ret_why) : put_in(&q, out, ret_why)))
                         return false;
+                if (x->gather)
+                        return true;
                 if (!account_secret_use(c.b.identity, c.b.uses)) {
                         snprintf(c.why, sizeof(c.why), "the secret %.64s has been used as often as its policy lets it be", c.b.all[c.b.identity - 1].name);
                         *ret_why = c.why;
@@ -397,10 +430,10 @@ bool credential_request(const struct http_head *head, const struct request *requ
 
 size_t credential_reads_up(void) { return c.mask.how ? redact_held_max(c.mask.how) + credential_body_held() : 0; }
 
-bool credential_response(const struct http_head *head, const char **ret_why) {
+bool credential_response(const struct http_head *head, const struct credential_exchange *x, const char **ret_why) {
         if (c.b.identity == 0)
                 return true;
-        if (head->status == 206) {
+        if (head->status == 206 && !x->parts) {
                 *ret_why = "the answer is a part that nobody asked for, and a secret at its edge could not be seen";
                 return false;
         }

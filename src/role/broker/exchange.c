@@ -12,6 +12,7 @@
 #include "model/why.h"
 #include "proto/json-model.h"
 #include "role/broker/broker.h"
+#include "role/broker/sign.h"
 #include "svc/http-fields.h"
 #include "svc/http-relay.h"
 
@@ -34,6 +35,7 @@ struct exchange {
         char why[WHY_TEXT];
         struct given_exchange given;
         bool carries; /* the broker's credential */
+        struct credential_exchange credential;
         char model[JSON_MODEL_MAX]; /* that the request's body names */
         struct websocket_reader frames;    /* of a WebSocket, down */
         struct credential_body body;       /* of the request */
@@ -182,11 +184,38 @@ static bool decide_model(struct exchange *x, const char *p, size_t n, const char
         return x->verdict.allowed;
 }
 
+/* What is sent, and to whom; once more where the credential needs the body, and it is there. */
+static enum http_relay_verdict go_on(struct exchange *x, struct http1_out *out) {
+        struct http_relay *r = &x->relay;
+        const char *why = NULL;
+        struct origin to;
+
+        out->target = (struct http_text){x->target, strlen(x->target)};
+        if (origin_of(&to, &x->place, x->tls, &x->verdict) < 0)
+                return HTTP_RELAY_CUT;
+        out->host = (struct http_text){to.authority, strlen(to.authority)};
+        out->keep = http_fields_keep;
+        if (given_asked()) { /* it is read on its way */
+                static const struct http1_line plain = {{"accept-encoding", 15}, {"identity", 8}};
+                out->keep = given_keep;
+                out->more = &plain;
+                out->n_more = 1;
+        }
+        if (!credential_request(&r->request, &x->request, out, &x->credential, &x->carries, &why))
+                return refuse_plainly(x, 403, why);
+        r->body_max = x->verdict.body_max;
+        (void)broker_may_forward(&broker);
+        if (x->credential.gather)
+                return HTTP_RELAY_GATHER;
+        find_upstream(x, &to);
+        out->host = (struct http_text){x->at.authority, strlen(x->at.authority)};
+        return HTTP_RELAY_FORWARD;
+}
+
 /* Where the head passes: budgets, the credential, and the way. */
 static enum http_relay_verdict send_on(struct exchange *x, struct http1_out *out) {
         struct http_relay *r = &x->relay;
-        const char *why = NULL, *spent = NULL;
-        struct origin to;
+        const char *spent = NULL;
 
         if (verdict_identity(&x->verdict) != credential_identity())
                 return refuse_plainly(x, 403, x->request.model_read ? "the rules give the model that the body names another secret than its path, or the policy has changed meanwhile"
@@ -198,25 +227,7 @@ static enum http_relay_verdict send_on(struct exchange *x, struct http1_out *out
                 answer(x, 403, denial_spent(spent), NULL, "");
                 return HTTP_RELAY_ANSWERED;
         }
-        out->target = (struct http_text){x->target, strlen(x->target)};
-        if (origin_of(&to, &x->place, x->tls, &x->verdict) < 0)
-                return HTTP_RELAY_CUT;
-        out->keep = http_fields_keep;
-        if (!given_fields(&x->given, &r->request))
-                return HTTP_RELAY_CUT;
-        if (given_asked()) { /* it is read on its way */
-                static const struct http1_line plain = {{"accept-encoding", 15}, {"identity", 8}};
-                out->keep = given_keep;
-                out->more = &plain;
-                out->n_more = 1;
-        }
-        if (!credential_request(&r->request, &x->request, out, &x->carries, &why))
-                return refuse_plainly(x, 403, why);
-        r->body_max = x->verdict.body_max;
-        (void)broker_may_forward(&broker);
-        find_upstream(x, &to);
-        out->host = (struct http_text){x->at.authority, strlen(x->at.authority)};
-        return HTTP_RELAY_FORWARD;
+        return given_fields(&x->given, &r->request) ? go_on(x, out) : HTTP_RELAY_CUT;
 }
 
 static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out *out) {
@@ -231,6 +242,7 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
 
         x->up = x->down = 0;
         x->carries = false;
+        x->credential = (struct credential_exchange){};
         x->frames = (struct websocket_reader){};
         x->verdict = (struct verdict){.rule = TABLE_NONE, .route = TABLE_NONE};
         x->request = (struct request){};
@@ -269,6 +281,12 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
 
 static enum http_relay_verdict on_gathered(struct http_relay *r, struct http1_out *out) {
         struct exchange *x = exchange_of(r);
+
+        x->credential.whole = true;
+        x->credential.body = r->gather.data;
+        x->credential.n_body = r->gather.n;
+        if (!x->verdict.models || x->request.model_read)
+                return go_on(x, out);
         return decide_model(x, r->gather.data, r->gather.n, NULL) ? send_on(x, out) : refuse_reported(x);
 }
 
@@ -288,7 +306,7 @@ static void failed(struct http_relay *r, const char *text) {
 static enum http_relay_verdict on_response(struct http_relay *r, struct http1_out *out) {
         const char *why;
 
-        if (!credential_response(&r->response, &why)) {
+        if (!credential_response(&r->response, &exchange_of(r)->credential, &why)) {
                 failed(r, why);
                 return HTTP_RELAY_ANSWERED;
         }
@@ -334,8 +352,11 @@ static void refused(struct http_relay *r, enum http_refusal why) {
         struct exchange *x = exchange_of(r);
 
         if (why == HTTP_BODY_LARGE || why == HTTP_BODY_PLACEHOLDER) {
-                const char *text = why == HTTP_BODY_PLACEHOLDER && x->body.why ? x->body.why : why == HTTP_BODY_LARGE && r->gather.on && x->verdict.body_max > MODEL_BODY_MAX
-                                           ? "the body is larger than one that is read whole to see which model it names" : http_refusal_text(why);
+                const char *text = why == HTTP_BODY_PLACEHOLDER && x->body.why ? x->body.why : http_refusal_text(why);
+                if (why == HTTP_BODY_LARGE && r->gather.on && x->credential.gather && x->verdict.body_max > HTTP_GATHER_MAX)
+                        text = SIGN_TOO_LONG;
+                else if (why == HTTP_BODY_LARGE && r->gather.on && !x->credential.gather && x->verdict.body_max > MODEL_BODY_MAX)
+                        text = "the body is larger than one that is read whole to see which model it names";
                 report(x, NET_DENIED, text);
                 answer(x, 403, text, NULL, "");
         } /* else: nothing that the gate writes is refused here; it is a reset */

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "model/mint.h"
 #include "model/placeholder.h"
+#include "model/secret-sigv4.h"
 #include "role/cli/credentials.h"
 #include "svc/entry.h"
 #include "svc/net-account.h"
@@ -78,6 +79,17 @@ static int check_words(const struct plan *p, const struct secret *s, const struc
         return 0;
 }
 
+/* One would stand beside the other's parts. */
+static int check_variables(const struct secret *s, size_t n, struct error *e) {
+        for (size_t i = 0; i < n; i++)
+                for (size_t k = 0; k < i; k++)
+                        if (s[i].sigv4 && s[k].sigv4 && streq(secret_variable(&s[i]), secret_variable(&s[k]))) {
+                                error_set(e, EINVAL, "the secrets %s and %s have the same variable, %s", s[k].name, s[i].name, secret_variable(&s[i]));
+                                return error_fix(e, "give one of them others: env: WORK_AWS_SECRET_ACCESS_KEY");
+                        }
+        return 0;
+}
+
 static bool ambiguous(const struct credentials *c, size_t i) {
         for (size_t k = 0; k < i; k++)
                 if (strstr(c->placeholders[i], c->placeholders[k]) || strstr(c->placeholders[k], c->placeholders[i]))
@@ -141,7 +153,7 @@ int credentials_read(struct plan *p, const char *base_dir, struct credentials *r
 
         if (c.n == 0)
                 return 0;
-        if ((r = read_sources(s, c.n, base_dir, c.values, beside, e)) < 0)
+        if ((r = check_variables(s, c.n, e)) < 0 || (r = read_sources(s, c.n, base_dir, c.values, beside, e)) < 0)
                 return r;
         r = mint_all(p, &c, beside, e);
         for (size_t i = 0; i < c.n; i++)
@@ -277,6 +289,8 @@ void credentials_report(const struct plan *p, const struct credentials *c, const
         static const char *const ends[] = {[SECRET_LIVES] = "with the run", [SECRET_EXPIRED] = "its time was over", [SECRET_REVOKED] = "revoked"};
 
         for (size_t i = 0; i < c->n && !l->silent; i++) {
+                if (p->network.secrets[i].place == SECRET_PART)
+                        continue; /* said with the secret that it is of */
                 const struct account_secret none = {}, *a = l->account ? &l->account->secrets[i] : &none;
                 _cleanup_strbuf_ struct strbuf b = {};
                 char up[40], down[40];
@@ -284,8 +298,12 @@ void credentials_report(const struct plan *p, const struct credentials *c, const
                 _cleanup_free_ char *hosts = b.data ? str_visible_dup(b.data) : NULL;
                 fprintf(stderr, "belljar: secret %s: could go to %s; used %llu times, %s up, %s down", p->network.secrets[i].name, hosts ? hosts : "?",
                         (unsigned long long)a->uses, format_size(up, sizeof(up), a->up), format_size(down, sizeof(down), a->down));
-                if (a->refused)
-                        fprintf(stderr, "; its placeholder was refused %llu times elsewhere", (unsigned long long)a->refused);
+                unsigned long long refused = a->refused;
+                for (size_t k = 0; k < c->n && l->account; k++)
+                        if (secret_is_part_of(&p->network.secrets[k], p->network.secrets[i].name))
+                                refused += l->account->secrets[k].refused;
+                if (refused)
+                        fprintf(stderr, "; its placeholder was refused %llu times elsewhere", refused);
                 char minted[700];
                 minted_text(&c->minted[i], minted, sizeof(minted));
                 fprintf(stderr, "; %s: %s\n", minted, c->ended[i] < ELEMENTSOF(ends) ? ends[c->ended[i]] : "?");

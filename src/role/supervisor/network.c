@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "model/secret-sigv4.h"
 #include "role/supervisor/supervisor.h"
 #include "svc/net-account.h"
 #include "sys/process.h"
@@ -157,7 +158,7 @@ int network_revoke_named(struct supervisor *x, const char *name) {
         bool found = false;
 
         for (size_t i = 0; i < p->n_secrets; i++)
-                if (!name[0] || streq(name, p->secrets[i].name)) {
+                if (!name[0] || streq(name, p->secrets[i].name) || secret_is_part_of(&p->secrets[i], name)) {
                         found = true;
                         end_secret(x, (uint32_t)i + 1, SECRET_REVOKED);
                 }
