@@ -283,7 +283,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
                 r = error_errno(e, sup.budgets, "the memory of the budgets cannot be made");
                 goto no_run;
         }
-        if (p->network.on && (sup.given = prepare_given(o->policy, o->argv, (size_t)o->argc)) < 0) {
+        if (p->network.on && (sup.given = prepare_given(o->policy, o->argv, o->grant ? 0 : (size_t)o->argc)) < 0) {
                 r = error_errno(e, sup.given, "the memory of given URLs cannot be made");
                 goto no_run;
         }
