@@ -384,6 +384,16 @@ static int add_secret(struct build *b, const char *name, uint32_t *ret) {
         return 0;
 }
 
+/* It leads to a model, or to a host that another rule has for models: what goes there by either is told together. */
+static bool leads_to_model(const struct network *n, const struct network_rule *u) {
+        if (u->model || u->to || !(u->protocols & NETWORK_READ) || u->kind != NETWORK_EXACT)
+                return u->model;
+        for (size_t i = 0; i < n->n_rules; i++)
+                if (n->rules[i].model && !n->rules[i].to && n->rules[i].kind == NETWORK_EXACT && streq(n->rules[i].host, u->host))
+                        return true;
+        return false;
+}
+
 /* The destination of a rule that is a model's. */
 static int add_route(struct build *b, const struct network_rule *u, struct table_rule_record *x) {
         struct table_route_record r = {.host = x->host, .to.at = TABLE_NONE, .secret = x->secret, .range = TABLE_NONE};
@@ -393,7 +403,7 @@ static int add_route(struct build *b, const struct network_rule *u, struct table
         int k;
 
         x->route = TABLE_NONE;
-        if (!u->model || u->deny)
+        if (u->deny || !leads_to_model(b->n, u))
                 return 0;
         if (u->to && ((k = build_intern(b, u->to, strlen(u->to), &r.to)) < 0 || (k = network_origin_read(u->to, &origin, host, &why)) < 0))
                 return k;

@@ -135,6 +135,10 @@ bool account_novel(const struct verdict *v, uint64_t bits, bool *ret_budgeted) _
 bool account_secret_use(uint32_t identity, uint64_t most) _must_check_;
 void account_secret_bytes(uint32_t identity, uint64_t up, uint64_t down);
 void account_secret_refused(uint32_t identity);
+/* A request that goes to a model's destination: its key, 0 where the verdict's is none; and then its bytes, also when another policy is
+ * in force. */
+uint64_t account_model(const struct verdict *v);
+void account_model_bytes(uint64_t key, uint64_t up, uint64_t down);
 
 /* Where URLs come from (given.c): memory that all brokers share, and what each exchange needs to know. */
 struct given_exchange {

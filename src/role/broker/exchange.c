@@ -36,6 +36,7 @@ struct exchange {
         struct given_exchange given;
         bool carries; /* the broker's credential */
         struct credential_exchange credential;
+        uint64_t to_model; /* the key of the destination that the request went to, where it is a model's */
         char model[JSON_MODEL_MAX]; /* that the request's body names */
         struct websocket_reader frames;    /* of a WebSocket, down */
         struct credential_body body;       /* of the request */
@@ -207,6 +208,7 @@ static enum http_relay_verdict go_on(struct exchange *x, struct http1_out *out) 
         (void)broker_may_forward(&broker);
         if (x->credential.gather)
                 return HTTP_RELAY_GATHER;
+        x->to_model = account_model(&x->verdict);
         find_upstream(x, &to);
         out->host = (struct http_text){x->at.authority, strlen(x->at.authority)};
         return HTTP_RELAY_FORWARD;
@@ -243,6 +245,7 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
         x->up = x->down = 0;
         x->carries = false;
         x->credential = (struct credential_exchange){};
+        x->to_model = 0;
         x->frames = (struct websocket_reader){};
         x->verdict = (struct verdict){.rule = TABLE_NONE, .route = TABLE_NONE};
         x->request = (struct request){};
@@ -285,7 +288,7 @@ static enum http_relay_verdict on_gathered(struct http_relay *r, struct http1_ou
         x->credential.whole = true;
         x->credential.body = r->gather.data;
         x->credential.n_body = r->gather.n;
-        if (!x->verdict.models || x->request.model_read)
+        if (x->credential.gather) /* all else was settled before */
                 return go_on(x, out);
         return decide_model(x, r->gather.data, r->gather.n, NULL) ? send_on(x, out) : refuse_reported(x);
 }
@@ -370,6 +373,7 @@ static void done(struct http_relay *r, bool cut) {
         for (size_t i = 0; i < ELEMENTSOF(x->rewrites); i++)
                 free(TAKE_PTR(x->rewrites[i])); /* the next body is another text */
         x->up += x->request.target_bytes + x->request.header_bytes;
+        account_model_bytes(x->to_model, x->up, x->down);
         if (x->carries)
                 account_secret_bytes(credential_identity(), x->up, x->down);
         report(x, NET_ENDED, NULL);

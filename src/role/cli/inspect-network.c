@@ -62,6 +62,24 @@ static void visible(const char *s) {
         printf("%s", v ? v : "?");
 }
 
+static void print_models(const json_t *models) {
+        char up[16], down[16];
+        const json_t *x;
+        size_t i;
+
+        json_array_foreach(models, i, x) {
+                printf("     models: ");
+                visible(text(x, "host")[0] ? text(x, "host") : "by an earlier policy");
+                if (text(x, "to")[0]) {
+                        printf(" -> ");
+                        visible(text(x, "to"));
+                        printf("%s", json_is_true(json_object_get(x, "local")) ? " (local)" : "");
+                }
+                printf(": %lld requests, %s sent, %s received%s%s\n", number(x, "requests"), format_size(up, sizeof(up), (uint64_t)number(x, "up")),
+                       format_size(down, sizeof(down), (uint64_t)number(x, "down")), text(x, "secret")[0] ? ", secret " : "", text(x, "secret"));
+        }
+}
+
 void inspect_network_reach(const json_t *network) {
         const json_t *rules = json_object_get(network, "allowed"), *policy = json_object_get(network, "policy"), *use = json_object_get(network, "use"),
                      *ca = json_object_get(network, "ca");
@@ -86,6 +104,7 @@ void inspect_network_reach(const json_t *network) {
                 printf("     used: %lld requests and connections, %s sent, %s received; %lld gates and %lld brokers were started\n", number(use, "requests"),
                        format_size(up, sizeof(up), (uint64_t)number(use, "up")), format_size(down, sizeof(down), (uint64_t)number(use, "down")),
                        number(network, "gates"), number(network, "brokers"));
+        print_models(json_object_get(network, "models"));
 }
 
 static const json_t *used_of(const json_t *network, const char *name) {

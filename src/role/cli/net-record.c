@@ -12,6 +12,7 @@
 #include "model/denial.h"
 #include "model/table.h"
 #include "model/why.h"
+#include "role/cli/model-routes.h"
 #include "role/cli/net-record.h"
 #include "svc/entry.h"
 #include "svc/net-account.h"
@@ -260,6 +261,7 @@ void net_record_ended(struct net_log *l, const char *id, const struct run_result
         json_num(&j, "wall_ms", (long long)res->wall_ms);
         json_begin(&j, "network", '{');
         json_secrets(&j, l);
+        model_routes_json(&j, l);
         json_counts(&j, l);
         json_use(&j, l);
         json_end(&j, '}');
@@ -287,6 +289,7 @@ static void write_record(struct net_log *l, bool last) {
         json_num(&j, "brokers", l->brokers);
         json_use(&j, l);
         json_secrets(&j, l);
+        model_routes_json(&j, l);
         json_counts(&j, l);
         json_entries(&j, "denials", l, false);
         json_entries(&j, "failures", l, true);

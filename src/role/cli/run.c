@@ -15,6 +15,7 @@
 #include "role/cli/guard.h"
 #include "role/cli/net-record.h"
 #include "role/cli/options.h"
+#include "role/cli/model-routes.h"
 #include "role/cli/prepare.h"
 #include "svc/changes.h"
 #include "svc/entry.h"
@@ -356,6 +357,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         net_record_close(&g.log);
         net_log_end(&g.log);
         credentials_report(p, &x->credentials, &g.log);
+        model_routes_report(&g.log);
         if (o->grant) /* no broker is left that could use what is returned */
                 o->grant->give_back(o->grant);
         if (have_cgroup && res->end == END_FAILED) {
