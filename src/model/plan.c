@@ -137,6 +137,15 @@ bool plan_writes_through(const struct plan *p) {
         return false;
 }
 
+bool plan_writes_volume(const struct plan *p, const char *path) {
+        for (size_t i = 0; i < p->n_ops; i++) {
+                const struct plan_op *o = &p->ops[i];
+                if ((o->flags & PLAN_VOLUME) && !(o->flags & PLAN_READONLY) && o->source && path_beneath(path, o->source))
+                        return true;
+        }
+        return false;
+}
+
 static void flags_text(struct strbuf *b, unsigned flags) {
         for (size_t i = 0; i < ELEMENTSOF(flag_names); i++)
                 if (flags & flag_names[i].flag)

@@ -240,6 +240,8 @@ int view_plan(struct plan *p, const struct policy *policy, const struct view_fac
 
 /* Something that the payload writes lands on the host: a workspace in rw, a writable volume. */
 bool plan_writes_through(const struct plan *p);
+/* The path lies in a volume that the payload may write to. */
+bool plan_writes_volume(const struct plan *p, const char *path);
 
 /* The plan as people read it (--dry-run). NULL: no memory. */
 char *plan_format(const struct plan *p);

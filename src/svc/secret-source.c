@@ -195,6 +195,16 @@ static int report_end(const struct secret *s, const char *program, int status, s
         return error_set(e, ECANCELED, "%s: %s ended with status %d", label(s, l), program, WEXITSTATUS(status));
 }
 
+/* The store's own program says in its output why it gives no value: one error, of whoever asked. */
+static int report_refusal(const struct secret *s, struct vault_text *v, struct error *e) {
+        char l[LABEL_MAX], *fix = memchr(v->p, '\n', v->n);
+
+        if (fix)
+                *fix++ = 0;
+        int r = error_set(e, EACCES, "%s: %s", label(s, l), v->p);
+        return fix && *fix ? error_fix(e, "%s", fix) : r;
+}
+
 /* Runs a program and takes what it prints. */
 static int read_program(const struct secret *s, char **argv, int timeout_ms, struct vault_text *ret, struct error *e) {
         struct sigaction before, plain = {.sa_handler = SIG_DFL}; /* where SIGCHLD is ignored, the status would be lost */
@@ -214,6 +224,8 @@ static int read_program(const struct secret *s, char **argv, int timeout_ms, str
                 return error_set(e, ETIMEDOUT, "%s: nothing came within %d seconds", label(s, l), timeout_ms / 1000);
         if (r < 0)
                 return say(label(s, l), e);
+        if (s->source == SECRET_STORE && WIFEXITED(status) && WEXITSTATUS(status) == SECRET_REFUSED_STATUS && v.n > 0)
+                return report_refusal(s, &v, e);
         if (status != 0)
                 return report_end(s, argv[0], status, e);
         drop_newline(&v);
@@ -246,8 +258,8 @@ static int read_store(const struct secret *s, struct vault_text *ret, struct err
 
         if (r < 0)
                 return say(label(s, l), e);
-        char word[] = "secret", open_word[] = "open", dashes[] = "--";
-        return read_program(s, (char *[]){tool, word, open_word, dashes, s->from, NULL}, SECRET_STORE_TIME, ret, e);
+        char word[] = "secret", give_word[] = "give", dashes[] = "--";
+        return read_program(s, (char *[]){tool, word, give_word, dashes, s->from, NULL}, SECRET_STORE_TIME, ret, e);
 }
 
 static int read_keyring(const struct secret *s, struct vault_text *ret, struct error *e) {

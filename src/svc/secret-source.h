@@ -9,6 +9,8 @@
 #define SECRET_COMMAND_TIME 30000 /* ms that a command: may take */
 #define SECRET_STORE_TIME 120000  /* ms for store:, where a person may have to type a passphrase */
 
+#define SECRET_REFUSED_STATUS 3 /* of `belljar secret give`: what it printed is no value, but why there is none, and a line of what to do */
+
 /* The values of n secrets: ret[i] that of s[i], each SECRET_VALUE_MIN to SECRET_VALUE_MAX bytes of printable ASCII, without a
  * blank at either end. All or none: the first that cannot be had is an error that names it and its source, never a value.
  *

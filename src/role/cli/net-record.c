@@ -328,10 +328,7 @@ int net_record_open(const char *path, const struct plan *p, struct error *e) {
         dir = realpath(slash ? copy : ".", NULL);
         if (!dir)
                 return error_errno(e, errno, "the directory of %s cannot be found", path);
-        bool inside = p->workspace && p->mode == WORKSPACE_RW && path_beneath(dir, p->workspace);
-        for (size_t i = 0; i < p->n_ops && !inside; i++)
-                inside = (p->ops[i].flags & PLAN_VOLUME) && !(p->ops[i].flags & PLAN_READONLY) && p->ops[i].source && path_beneath(dir, p->ops[i].source);
-        if (inside) {
+        if ((p->workspace && p->mode == WORKSPACE_RW && path_beneath(dir, p->workspace)) || plan_writes_volume(p, dir)) {
                 error_set(e, EPERM, "%s lies where the run writes, and would not be Belljar's word alone", path);
                 return error_fix(e, "name a file outside of the workspace and of what -v shows for writing");
         }

@@ -376,11 +376,8 @@ static int plan_nesting(const struct policy *policy, struct plan *p, struct erro
 /* A policy names commands that run outside. One that lies in the workspace may have been written by a run before. */
 static int check_sources(const struct run_options *o, const struct plan *p, struct error *e) {
         _cleanup_free_ char *file = o->policy_file ? realpath(o->policy_file, NULL) : NULL;
+        const bool inside = file && ((p->workspace && path_beneath(file, p->workspace)) || plan_writes_volume(p, file));
 
-        bool inside = file && p->workspace && path_beneath(file, p->workspace);
-
-        for (size_t i = 0; file && i < p->n_ops && !inside; i++)
-                inside = (p->ops[i].flags & PLAN_VOLUME) && !(p->ops[i].flags & PLAN_READONLY) && p->ops[i].source && path_beneath(file, p->ops[i].source);
         for (size_t i = 0; inside && i < p->network.n_secrets; i++) {
                 const struct secret *s = &p->network.secrets[i];
                 if (s->source != SECRET_COMMAND || s->line == 0)

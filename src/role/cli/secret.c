@@ -163,7 +163,7 @@ static int lock(struct error *e) {
         return r < 0 ? r : secret_store_forget(&s, e);
 }
 
-/* For `store:` of a run (secret-source.c): the value goes into the pipe that stdout is, and nowhere else. */
+/* The value goes into the pipe that stdout is, and nowhere else. */
 static int hand_over(const char *name, struct arguments *a, struct error *e) {
         _cleanup_secret_store_ struct secret_store s = {};
         _cleanup_vault_ struct vault_text v = {};
@@ -180,6 +180,18 @@ static int hand_over(const char *name, struct arguments *a, struct error *e) {
         warn_unlocked(&v);
         r = fd_write_all(1, v.p, v.n);
         return r < 0 ? error_errno(e, r, "the value cannot be written") : 0;
+}
+
+/* For `store:` of a run (secret-source.c), which says what there is to say: why there is no value goes into the pipe as well. */
+static int give(const char *name, struct arguments *a) {
+        struct error e = {};
+
+        if (hand_over(name, a, &e) >= 0)
+                return 0;
+        (void)!fd_write_all(1, e.msg, strlen(e.msg));
+        if (e.fix[0] && fd_write_all(1, "\n", 1) >= 0)
+                (void)!fd_write_all(1, e.fix, strlen(e.fix));
+        exit(SECRET_REFUSED_STATUS);
 }
 
 static int revoke_from(int n, char **words, struct error *e) {
@@ -229,6 +241,8 @@ static int dispatch(const char *verb, char **names, int n, struct arguments *a, 
                 return set(names[0], a, e);
         if (is_rm && n > 0)
                 return drop(names, (size_t)n, e);
+        if (streq(verb, "give") && n == 1)
+                return give(names[0], a);
         if (streq(verb, "open") && n == 1)
                 return hand_over(names[0], a, e);
         return usage(e);
