@@ -56,6 +56,8 @@ void plan_free(struct plan *p) {
         free(p->hostname);
         free(p->cgroup);
         free(p->state);
+        free(p->ssh);
+        free(p->ssh_keygen);
         free(p->ids.outer_uid_map);
         free(p->ids.outer_gid_map);
         free(p->ids.inner_uid_map);
@@ -214,6 +216,14 @@ char *plan_format(const struct plan *p) {
                 _cleanup_free_ char *text = secret_text(&p->network.secrets[i]);
                 strbuf_printf(&b, "secret     %s\n", text ? text : "?");
         }
+        for (size_t i = 0; p->git && i < p->git->n_hosts; i++) {
+                _cleanup_free_ char *text = git_host_text(&p->git->hosts[i]);
+                strbuf_printf(&b, "git_ssh    %s\n", text ? text : "?"); /* checked: printable (git.c) */
+        }
+        if (p->git && p->git->sign.on) {
+                _cleanup_free_ char *text = git_sign_text(&p->git->sign);
+                strbuf_printf(&b, "sign       %s\n", text ? text : "?");
+        }
         for (size_t i = 0; i < p->notes.n; i++) {
                 _cleanup_free_ char *v = str_visible_dup(p->notes.items[i]);
                 strbuf_printf(&b, "note       %s\n", v ? v : "?");
@@ -317,6 +327,8 @@ void plan_json(const struct plan *p, bool full, struct json *j) {
         json_list(j, "use", &p->use);
         json_list(j, "notes", &p->notes);
         json_list(j, "calls", &p->calls);
+        if (p->git)
+                git_json(j, p->git);
         json_begin(j, "volumes", '[');
         for (size_t i = 0; i < p->n_ops; i++) {
                 const struct plan_op *op = &p->ops[i];

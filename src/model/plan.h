@@ -152,6 +152,8 @@ struct plan {
         struct strlist without; /* controls that are left out, by the user's word */
         struct strlist use;     /* recipes and presets that the policy names, shown */
         struct strlist notes;   /* one line each: what the user should know */
+        const struct git_policy *git; /* the policy's; NULL: not prepared */
+        char *ssh, *ssh_keygen; /* the host's programs for it; NULL: not needed */
         struct strlist calls;   /* what the run can call (proto/call-msg.h), by name; none: there is no endpoint */
         size_t hidden;          /* paths hidden in the workspace */
         char *cgroup;           /* v2 group with cgroup.kill; NULL: none */

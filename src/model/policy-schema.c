@@ -99,7 +99,19 @@ static json_t *texts(const struct policy_key *k) {
                 return some(text("^[A-Za-z0-9_.-]+$", 100), MINT_REPOSITORIES_MAX);
         if (streq(k->name, "network.models"))
                 return some(text("^([!#$&-\\[\\]-~]|%2A|%25)+$", NETWORK_MODEL_BYTES), NETWORK_MODELS_MAX);
+        if (streq(k->name, "git_ssh.repositories"))
+                return some(text("^/?[A-Za-z0-9._@+*][A-Za-z0-9._@+*/-]*$", GIT_REPOSITORY_MAX - 1), GIT_REPOSITORIES_MAX);
         return some(text("^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$", 64), NETWORK_RANGES_MAX);
+}
+
+static json_t *git_text(const struct policy_key *k) {
+        const char *leaf = policy_key_leaf(k);
+
+        return text(streq(leaf, "key")    ? "^(agent|file:.+)$"
+                    : streq(leaf, "user") ? "^[A-Za-z0-9._][A-Za-z0-9._-]*$"
+                    : streq(leaf, "as")   ? "^[^<>]*<[^<>]+>$"
+                                          : "^[a-z0-9@.-]+ [A-Za-z0-9+/=]+( .*)?$",
+                    streq(leaf, "user") ? 64 : GIT_TEXT_MAX);
 }
 
 static json_t *query(void) {
@@ -235,6 +247,12 @@ static json_t *value(const struct policy_key *k) {
         case KEY_MINT_MAP:
                 return json_pack("{s:s, s:i, s:{s:s}, s:{s:[s,s,s]}}", "type", "object", "maxProperties", (int)MINT_PERMISSIONS_MAX, "propertyNames",
                                  "pattern", "^[a-z_]{1,64}$", "additionalProperties", "enum", "read", "write", "admin");
+        case KEY_GIT_SSH:
+                return json_pack("{s:s, s:i, s:{s:[o]}}", "type", "array", "maxItems", (int)GIT_HOSTS_MAX, "items", "anyOf", section(k));
+        case KEY_SIGN:
+                return section(k);
+        case KEY_GIT_TEXT:
+                return git_text(k);
         case KEY_USE:
                 return list(presets(true));
         case KEY_PRESET:

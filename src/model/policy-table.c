@@ -9,6 +9,7 @@ const char *const trust_choices[] = {"unknown", "reviewed", "own", NULL};
 const char *const nesting_choices[] = {"none", "userns", NULL};
 const char *const workspace_mode_choices[] = {"cow", "rw", "ro", NULL};
 const char *const volume_mode_choices[] = {"ro", "rw", NULL};
+const char *const git_access_choices[] = {"read", "write", NULL};
 
 #define FIELD(f) .field = offsetof(struct policy, f)
 #define PLACE(f) .place = offsetof(struct policy, places.f)
@@ -228,6 +229,38 @@ const struct policy_key policy_keys[] = {
         {"secrets.github_app.permissions", KEY_MINT_MAP, .unset = "what the rules with this secret need",
          .doc = "What the token may do: names with read, write or admin."},
         {"secrets.github_app.api", KEY_MINT_TEXT, .unset = "https://api.github.com", .doc = "The root of the API, of a GitHub server of your own."},
+        {"git_ssh", KEY_GIT_SSH, .unset = "none",
+         .doc = "Repositories that git reaches by ssh, which runs outside: neither the key nor the agent is in the sandbox."},
+        {"git_ssh.host", KEY_HOST, .required = true,
+         .doc = "The server's name or address. A rule for unread connections to it is part of the entry."},
+        {"git_ssh.user", KEY_GIT_TEXT, .unset = "git",
+         .doc = "The user that ssh logs in as."},
+        {"git_ssh.port", KEY_NUMBER, .min = 1, .max = 65535, .unset = "22",
+         .doc = "The server's port."},
+        {"git_ssh.repositories", KEY_TEXTS, .required = true,
+         .doc = "Repositories, as paths with * for any bytes within one segment. .git at the end makes no difference."},
+        {"git_ssh.access", KEY_CHOICE, .choices = git_access_choices,
+         .doc = "read lets clone and fetch through, write push as well."},
+        {"git_ssh.key", KEY_GIT_TEXT, .unset = "agent",
+         .doc = "The key that ssh logs in with: agent for those of the caller's ssh agent, or file:PATH."},
+        {"git_ssh.public_key", KEY_GIT_TEXT, .unset = "any that the agent has",
+         .doc = "Of the agent's keys the one to use, as its .pub file has it."},
+        {"git_ssh.known_hosts", KEY_PATH, .unset = "the caller's own",
+         .doc = "A file with the server's key. One that is not known is refused."},
+        {"git_ssh.addresses", KEY_TEXTS, .unset = "public addresses",
+         .doc = "Addresses that are not public and that the name may have nevertheless."},
+        {"sign", KEY_SIGN, .unset = "nothing is signed",
+         .doc = "Signatures of git by ssh keys, made outside: neither the key nor the agent is in the sandbox."},
+        {"sign.commits", KEY_BOOL, .unset = "true",
+         .doc = "Commits are signed."},
+        {"sign.tags", KEY_BOOL, .unset = "false",
+         .doc = "Tags are signed."},
+        {"sign.key", KEY_GIT_TEXT, .unset = "agent",
+         .doc = "The key that signs: agent for the one of the caller's ssh agent that public_key names, or file:PATH."},
+        {"sign.public_key", KEY_GIT_TEXT, .unset = "what stands beside the key's file, in .pub",
+         .doc = "The public part of the key, as its .pub file has it."},
+        {"sign.as", KEY_GIT_TEXT, .unset = "anybody",
+         .doc = "The only committer or tagger that is signed for: NAME <MAIL>, or <MAIL> with whatever name."},
         {"tripwires", KEY_LATER},
         {"checks", KEY_LATER},
 };

@@ -47,6 +47,9 @@ enum key_type {
         KEY_MINT,     /* of a secret: a mapping of the keys below it (policy-mint.c) */
         KEY_MINT_TEXT, /* of these: a text */
         KEY_MINT_MAP,  /* a mapping of names to levels */
+        KEY_GIT_SSH,  /* git.hosts: a list of mappings of the keys below it (policy-git.c) */
+        KEY_SIGN,     /* git.sign: a mapping of the keys below it (policy-git.c) */
+        KEY_GIT_TEXT, /* of these */
         KEY_LATER,    /* a key of the design that this version does not enforce: refused */
 };
 
@@ -65,7 +68,7 @@ extern const struct policy_key policy_keys[];
 extern const size_t n_policy_keys;
 
 extern const char *const tier_choices[], *const trust_choices[], *const workspace_mode_choices[], *const nesting_choices[],
-        *const volume_mode_choices[];
+        *const volume_mode_choices[], *const git_access_choices[];
 
 #define POLICY_PATH_MAX 4096u    /* bytes */
 #define POLICY_LIST_MAX 4096u    /* entries of a list */

@@ -21,7 +21,13 @@
 struct call_account {
         uint64_t uses, refused, up, down; /* up, down: bytes to and from outside */
 };
-#define CALL_ACCOUNTS_MAX 32u
+enum {
+        /* 2 * i: the i-th entry of git_ssh, reads; behind it its writes */
+        CALL_ACCOUNT_COMMITS = 2 * GIT_HOSTS_MAX,
+        CALL_ACCOUNT_TAGS,
+        CALL_ACCOUNT_REFUSED, /* of both */
+        CALL_ACCOUNTS_MAX,
+};
 
 /* One call, in its courier. */
 struct call {
@@ -32,6 +38,13 @@ struct call {
         struct call_account *accounts; /* CALL_ACCOUNTS_MAX of them */
         char begin[CALL_PAYLOAD_MAX];  /* that words point into */
 };
+
+/* Kinds: git's ssh and ssh-keygen (call-git.c). */
+struct call;
+int call_ssh(struct call *c);
+int call_keygen(struct call *c);
+/* At the end of the run: what they could do and what they did, a line each. */
+void call_git_report(const struct plan *p, const struct call_account *a);
 
 /* Serves the call; the value is the exit status that belljar-call ends with (courier_relay returns one as well). The process ends
  * afterwards. Where it needs programs of the host it starts them with courier_start. */

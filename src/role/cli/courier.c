@@ -28,7 +28,7 @@ static const struct {
         const char *name;
         call_kind *serve;
 } call_kinds[] = {
-        {"", NULL},
+        {"ssh", call_ssh}, {"ssh-keygen", call_keygen},
 };
 
 int courier_begin(pid_t guard) {
@@ -199,14 +199,14 @@ int courier_refuse(struct call *c, struct call_account *account, const char *fix
 
 /* Programs of the host. */
 
-/* The child's own three in place; nothing else but keep. */
-static int arrange(const int from[3], int keep) {
+/* The child's own three in place, and nothing else. */
+static int arrange(const int from[3]) {
         int high[3];
 
         for (int i = 0; i < 3; i++)
                 if ((high[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 32)) < 0)
                         return -errno;
-        if (keep_only((int[]){high[0], high[1], high[2], keep}, 4) < 0)
+        if (keep_only((int[]){high[0], high[1], high[2]}, 3) < 0)
                 return -errno;
         for (int i = 0; i < 3; i++)
                 if (dup2(high[i], i) < 0)
@@ -216,31 +216,33 @@ static int arrange(const int from[3], int keep) {
         return 0;
 }
 
-static int enter_namespaces(uint64_t flags) {
-        char u[40], g[40];
+static pid_t courier_pid; /* of a child's */
 
-        if (flags == 0)
-                return 0;
+static int die_with_courier(void) { return prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != courier_pid ? -ESRCH : 0; }
+
+int courier_isolate(int flags) {
+        char u[40], g[40];
+        int r;
+
         snprintf(u, sizeof(u), "%u %u 1", (unsigned)geteuid(), (unsigned)geteuid());
         snprintf(g, sizeof(g), "%u %u 1", (unsigned)getegid(), (unsigned)getegid());
-        if (unshare((int)flags) < 0)
+        if (unshare(flags) < 0)
                 return -errno;
-        return flags & CLONE_NEWUSER ? process_map_ids(0, u, g, 1) : 0;
+        /* The change of rights has cleared it. */
+        return (r = process_map_ids(0, u, g, 1)) < 0 ? r : die_with_courier();
 }
 
-pid_t courier_start(struct call *c, uint64_t flags, int keep, struct courier_child *ret) {
-        int in[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1};
-        pid_t courier = getpid(), pid = -1;
-        int r = 0;
+pid_t courier_start(struct call *c, struct courier_child *ret) {
+        int in[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1}, r = 0;
+        pid_t pid = -1;
 
         (void)c;
+        courier_pid = getpid();
         if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, err) < 0 ||
             (pid = fork()) < 0)
                 r = -errno;
         if (pid == 0) {
-                if (arrange((int[]){in[0], out[1], err[1]}, keep) < 0 || enter_namespaces(flags) < 0 ||
-                    /* After the ids, whose change clears it. */
-                    prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != courier)
+                if (arrange((int[]){in[0], out[1], err[1]}) < 0 || die_with_courier() < 0)
                         _exit(125);
                 (void)signal(SIGPIPE, SIG_DFL);
                 return 0;
@@ -413,14 +415,15 @@ int courier_collect(struct courier_child *child, const void *input, size_t n, si
         char buf[4096];
         size_t done = 0;
 
-        fd_close(TAKE_FD(child->err));
         while (child->out >= 0) {
-                struct pollfd p[2] = {{.fd = child->in, .events = POLLOUT}, {.fd = child->out, .events = POLLIN}};
+                struct pollfd p[3] = {{.fd = child->in, .events = POLLOUT}, {.fd = child->out, .events = POLLIN}, {.fd = child->err, .events = POLLIN}};
                 if (done == n)
                         fd_close(TAKE_FD(child->in));
                 p[0].fd = child->in;
-                if (poll(p, 2, -1) < 0 && errno != EINTR)
+                if (poll(p, ELEMENTSOF(p), -1) < 0 && errno != EINTR)
                         return -errno;
+                if (p[2].revents && read(child->err, buf, sizeof(buf)) <= 0) /* what it has to say besides is nobody's */
+                        fd_close(TAKE_FD(child->err));
                 ssize_t k = child->in >= 0 && p[0].revents ? write(child->in, (const char *)input + done, n - done) : 0;
                 if (k < 0 && errno != EAGAIN && errno != EINTR)
                         fd_close(TAKE_FD(child->in));

@@ -25,9 +25,12 @@ struct courier_child {
         int in, out, err; /* the courier's ends; -1: none */
 };
 /* fork(2) with new standard input, output and error: a pipe, a pipe, and a stream socket (belljar-call, courier_leave_fd). The child
- * goes on, has no other descriptors but `keep` (-1: none), dies with the courier, and has no signal blocked. flags: CLONE_NEW*; with
- * CLONE_NEWUSER its ids are mapped to themselves. 0 in the child. */
-pid_t courier_start(struct call *c, uint64_t flags, int keep, struct courier_child *ret) _must_check_;
+ * goes on, has no other descriptors, dies with the courier, and has no signal blocked. 0 in the child. */
+pid_t courier_start(struct call *c, struct courier_child *ret) _must_check_;
+/* In the child: namespaces of its own (CLONE_NEW*), CLONE_NEWUSER among them, with its ids mapped to themselves. */
+int courier_isolate(int flags) _must_check_;
+/* Connects from within the sandbox's network, as anything in there does (call-dial.c). */
+int courier_dial(struct call *c, const char *host, uint16_t port) _must_check_;
 /* Leaves a descriptor to be taken out of the child's standard error by belljar-call under its own name. */
 int courier_leave_fd(const struct courier_child *child, int fd) _must_check_;
 /* Carries both ways until the child ends, and returns its exit status (128 + signal). want_input: belljar-call's standard input is

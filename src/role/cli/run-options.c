@@ -203,7 +203,8 @@ static int read_policy(struct run_options *o, const char *cwd, const char *home,
         strlist_clear(&written);
         for (size_t i = 0; r >= 0 && i < o->policy->n_volumes; i++)
                 r = resolve_volume(&o->policy->volumes[i], dir[0] ? dir : "/", home, e);
-        if (r < 0 || (r = resolve_sources(o->policy, dir[0] ? dir : "/", home, e)) < 0)
+        if (r < 0 || (r = resolve_sources(o->policy, dir[0] ? dir : "/", home, e)) < 0 ||
+            (r = prepare_calls_paths(o->policy, dir[0] ? dir : "/", home, e)) < 0)
                 return r;
         if (o->policy->workspace.path) {
                 _cleanup_free_ char *abs = NULL;

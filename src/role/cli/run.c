@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "model/address.h"
+#include "role/cli/call.h"
 #include "role/cli/commands.h"
 #include "role/cli/guard.h"
 #include "role/cli/net-record.h"
@@ -360,6 +361,8 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         model_routes_report(&g.log);
         if (o->grant) /* no broker is left that could use what is returned */
                 o->grant->give_back(o->grant);
+        if (g.calls && !o->quiet)
+                call_git_report(p, g.calls);
         if (have_cgroup && res->end == END_FAILED) {
                 /* It may not have come to cleaning up. */
                 (void)!cgroup_kill(&cg);
