@@ -34,12 +34,17 @@ def slow(server, request, body):
     accounts.mirror(server, request, body)
 
 
+def held(server, request, body):
+    time.sleep(int(request.path.rpartition("/")[2]))
+    accounts.mirror(server, request, body)
+
+
 def stream(server, request, body):
     """What it was sent, once and again, for a few seconds."""
     request.send_response(200)
     request.send_header("Transfer-Encoding", "chunked")
     request.end_headers()
-    for i in range(16):
+    for i in range(14):
         text = f"{i} {request.headers['Authorization']}\n".encode()
         request.wfile.write(b"%x\r\n%s\r\n" % (len(text), text))
         request.wfile.flush()
@@ -60,7 +65,7 @@ class Issuer(accounts.Service):
             (ISSUER, "POST", r"/token", Issuer.oauth2), (ISSUER, "POST", r"/revoke", Issuer.revoke),
             (accounts.API, "POST", rf"/app/installations/{INSTALLATION}/access_tokens", Issuer.installation),
             (accounts.API, "DELETE", r"/installation/token", Issuer.end_installation),
-            (TAKER, "GET", r"/slow/.*", slow), (TAKER, "GET", r"/stream", stream), (TAKER, "GET", r"/.*", accounts.mirror),
+            (TAKER, "GET", r"/held/.*", held), (TAKER, "GET", r"/slow/.*", slow), (TAKER, "GET", r"/stream", stream), (TAKER, "GET", r"/.*", accounts.mirror),
         ) + self.apis
 
     def reset(self):

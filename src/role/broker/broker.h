@@ -174,12 +174,13 @@ struct credential_exchange {
         bool whole;
         bool gather;      /* set: the body is needed before it can be sent; it is to be asked again then */
         bool parts;       /* set: the response may be a part of something */
+        uint64_t generation; /* set: of the credential when it was asked for */
 };
 /* The broker's credential, and everybody's placeholders (credential.c). Reads the block of secrets and locks its memory. */
 int credential_init(int fd, struct error *e) _must_check_;
 /* Its value anew, of a block that comes later: what begins from here on has that. */
 int credential_renew(int fd, struct error *e) _must_check_;
-#define CREDENTIAL_GENERATIONS 16u /* what began so many renewals ago is cut */
+#define CREDENTIAL_GENERATIONS 16u /* what began so many renewals ago is cut: its value is not looked for any more */
 uint64_t credential_generation(void);
 /* 0: it has none. */
 uint32_t credential_identity(void);

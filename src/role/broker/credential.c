@@ -28,6 +28,8 @@ struct credential_stream {
 /* Of a value that was renewed. */
 struct former {
         struct vault_text all[3];
+        const char *value, *cover; /* in all[0]; NULL: none */
+        size_t n;
 };
 
 static struct {
@@ -81,21 +83,29 @@ static void fill_mask(char *dst, const char *placeholder, size_t n) {
         }
 }
 
-/* What is looked for in answers: the value, and the one before it, which a server may still know. */
-static int make_own(const struct net_secret_block *before, struct error *e) {
+static bool is_among(const struct redact_pair *pairs, size_t n, const char *value) {
+        for (size_t i = 0; i < n; i++)
+                if (streq(pairs[i].find, value))
+                        return true;
+        return false;
+}
+
+/* What is looked for in answers: the value, and those before it, which requests that are under way were sent with. */
+static int make_own(struct error *e) {
         const struct net_secret_name *own = &c.b.all[c.b.identity - 1];
         const struct redact_pair in = {own->placeholder, c.b.value, c.b.n_value};
-        struct redact_pair out[1 + PART_N] = {{c.b.value, c.b.cover, c.b.n_value}};
+        struct redact_pair out[1 + CREDENTIAL_GENERATIONS + PART_N] = {{c.b.value, c.b.cover, c.b.n_value}};
         size_t n = 1;
+        int r = c.b.place == SECRET_ANY_FIELD ? make(&c.inject, &in, 1, e) : 0;
 
-        if (before->value && !streq(before->value, c.b.value))
-                out[n++] = (struct redact_pair){before->value, before->cover, before->n_value};
+        for (size_t i = 0; i < ELEMENTSOF(c.former); i++)
+                if (c.former[i].value && !is_among(out, n, c.former[i].value))
+                        out[n++] = (struct redact_pair){c.former[i].value, c.former[i].cover, c.former[i].n};
         for (int i = PART_KEY; i < PART_N; i++) {
                 const struct net_secret_part *p = &c.b.part[i];
                 if (p->identity > 0)
                         out[n++] = (struct redact_pair){p->value, c.b.all[p->identity - 1].placeholder, p->n};
         }
-        int r = c.b.place == SECRET_ANY_FIELD ? make(&c.inject, &in, 1, e) : 0;
         return r < 0 ? r : make(&c.hide, out, n, e);
 }
 
@@ -114,7 +124,7 @@ int credential_init(int fd, struct error *e) {
                 return r;
         if ((r = sign_init(&c.b, e)) < 0)
                 return r;
-        return make_own(&(const struct net_secret_block){}, e);
+        return make_own(e);
 }
 
 /* What is under way goes on with what it began with, which is kept for a few renewals. */
@@ -132,11 +142,11 @@ int credential_renew(int fd, struct error *e) {
         }
         for (size_t i = 0; i < ELEMENTSOF(last->all); i++)
                 vault_free(&last->all[i]);
-        *last = (struct former){{c.memory, c.inject.vault, c.hide.vault}};
+        *last = (struct former){{c.memory, c.inject.vault, c.hide.vault}, before.value, before.cover, before.n_value};
         c.memory = memory;
         c.b = b;
         c.inject = c.hide = (struct rewriter){};
-        return make_own(&before, e);
+        return make_own(e);
 }
 
 uint64_t credential_generation(void) { return c.generation; }
@@ -390,6 +400,7 @@ bool credential_request(const struct http_head *head, const struct request *requ
         bool carries = c.b.identity > 0 && c.b.place != SECRET_ANY_FIELD && c.b.place != SECRET_BODY;
 
         *ret_carries = x->gather = x->parts = false;
+        x->generation = c.generation;
         if (c.b.n == 0)
                 return true;
         c.used = c.n_lines = 0;
@@ -433,6 +444,10 @@ size_t credential_reads_up(void) { return c.mask.how ? redact_held_max(c.mask.ho
 bool credential_response(const struct http_head *head, const struct credential_exchange *x, const char **ret_why) {
         if (c.b.identity == 0)
                 return true;
+        if (c.generation - x->generation >= CREDENTIAL_GENERATIONS) {
+                *ret_why = "the answer comes so late that the secret which it was asked with is not known any more";
+                return false;
+        }
         if (head->status == 206 && !x->parts) {
                 *ret_why = "the answer is a part that nobody asked for, and a secret at its edge could not be seen";
                 return false;

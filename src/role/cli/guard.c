@@ -516,6 +516,7 @@ static int next_timeout(const struct relay *r, bool foreground) {
 
 /* Secrets that have a new value, by their identities' bits: for the brokers that run. */
 static void renew(struct relay *r, uint32_t which) {
+        r->g->log.dirty = r->g->log.dirty || (which && r->g->plan->network.on);
         for (uint32_t i = 1; which >> i && i < NET_BROKERS_MAX; i++) {
                 const struct run_msg m = {.type = RUN_NET_RENEWED, .identity = i};
                 int block = which >> i & 1 ? credentials_pipe(r->g->plan, r->g->credentials, i) : -1;

@@ -117,6 +117,24 @@ static const json_t *used_of(const json_t *network, const char *name) {
         return NULL;
 }
 
+/* What its provider has of it: a borrowed one goes on living there. */
+static void inspect_minted(const json_t *used) {
+        const json_t *minted = json_object_get(used, "minted"), *revoked = json_object_get(minted, "revoked");
+
+        if (!json_is_object(minted)) {
+                printf("        borrowed: what is cut here goes on at its provider\n");
+                return;
+        }
+        printf("        minted at ");
+        visible(text(minted, "at"));
+        printf(", %s%s", text(minted, "expires")[0] ? "expires " : "it did not say until when", text(minted, "expires"));
+        if (number(minted, "renewed"))
+                printf(", renewed %lld times", number(minted, "renewed"));
+        printf("%s", json_is_true(revoked) ? ", revoked" : json_is_false(revoked) ? ", NOT revoked: " : "");
+        visible(text(minted, "why"));
+        printf("\n");
+}
+
 void inspect_credentials(const json_t *plan, const json_t *network) {
         const json_t *secrets = json_object_get(plan, "secrets"), *x;
         char up[16], down[16];
@@ -129,10 +147,12 @@ void inspect_credentials(const json_t *plan, const json_t *network) {
                 printf("     %s from ", text(x, "name"));
                 visible(text(x, "from"));
                 printf(": what the rules with this secret let pass; the sandbox has a placeholder%s%s\n", text(x, "env")[0] ? " in " : "", text(x, "env"));
-                if (used)
-                        printf("        used %lld times, %s sent, %s received; its placeholder was refused %lld times%s%s\n", number(used, "uses"),
-                               format_size(up, sizeof(up), (uint64_t)number(used, "up")), format_size(down, sizeof(down), (uint64_t)number(used, "down")),
-                               number(used, "refused"), text(used, "ended")[0] ? "; " : "", text(used, "ended"));
+                if (!used)
+                        continue;
+                inspect_minted(used);
+                printf("        used %lld times, %s sent, %s received; its placeholder was refused %lld times%s%s\n", number(used, "uses"),
+                       format_size(up, sizeof(up), (uint64_t)number(used, "up")), format_size(down, sizeof(down), (uint64_t)number(used, "down")),
+                       number(used, "refused"), text(used, "ended")[0] ? "; " : "", text(used, "ended"));
         }
 }
 

@@ -12,6 +12,7 @@
 #include "model/denial.h"
 #include "model/table.h"
 #include "model/why.h"
+#include "role/cli/minted.h"
 #include "role/cli/model-routes.h"
 #include "role/cli/net-record.h"
 #include "svc/entry.h"
@@ -173,6 +174,26 @@ static void json_use(struct json *j, const struct net_log *l) {
         json_end(j, ']');
 }
 
+/* What came of the token at its provider: null as long as it lives there. */
+static void json_minted(struct json *j, const struct minted *m) {
+        json_str(j, "origin", m->state == MINTED_NONE ? "borrowed" : "minted");
+        if (m->state == MINTED_NONE)
+                return;
+        json_begin(j, "minted", '{');
+        json_str(j, "at", m->host);
+        if (m->expires)
+                json_time(j, "expires", m->expires * 1000);
+        else
+                json_str(j, "expires", NULL);
+        json_num(j, "renewed", m->renewed);
+        if (m->state == MINTED_REVOKED || m->state == MINTED_LEFT)
+                json_bool(j, "revoked", m->state == MINTED_REVOKED);
+        else
+                json_str(j, "revoked", NULL);
+        json_str(j, "why", m->state == MINTED_LEFT ? m->why : NULL);
+        json_end(j, '}');
+}
+
 /* As the secrets' brokers counted it. */
 static void json_secrets(struct json *j, const struct net_log *l) {
         static const char *const ends[] = {[SECRET_LIVES] = NULL, [SECRET_EXPIRED] = "expired", [SECRET_REVOKED] = "revoked"};
@@ -188,6 +209,7 @@ static void json_secrets(struct json *j, const struct net_log *l) {
                 json_num(j, "down", (long long)__atomic_load_n(&a->down, __ATOMIC_RELAXED));
                 json_num(j, "refused", (long long)__atomic_load_n(&a->refused, __ATOMIC_RELAXED));
                 json_str(j, "ended", end < ELEMENTSOF(ends) ? ends[end] : "?");
+                json_minted(j, &l->minted[i]);
                 json_end(j, '}');
         }
         json_end(j, ']');

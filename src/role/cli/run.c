@@ -300,6 +300,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
                 say_published(&p->network.published[i]);
         g.log.secrets = p->network.secrets;
         g.log.secrets_ended = x->credentials.ended;
+        g.log.minted = x->credentials.minted;
         g.log.n_secrets = x->credentials.n;
         g.log.silent = o->quiet;
         g.log.later = g.tty[2];
