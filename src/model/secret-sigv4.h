@@ -49,7 +49,7 @@ void secret_sigv4_json(struct json *j, const struct secret *s);
 bool sigv4_scope_fits(struct request_text host, struct request_text service, struct request_text region, const char *services,
                       const char *regions, const char **ret_reason) _must_check_;
 /* Whether a request is answered with new credentials, as far as can be seen; *ret_reason says so. target: what x-amz-target has;
- * form: the body, where it has any (n 0), and whether its type says that it is one. Of the services where this is what requests
+ * body: where it was read (else n 0), and whether its type says that it is a form. Of the services where this is what requests
  * are for, also one of which it cannot be said. */
 bool sigv4_mints(const struct request *r, struct request_text service, struct request_text target, struct request_text body, bool is_form,
                  const char **ret_reason);

@@ -206,8 +206,7 @@ bool sigv4_mints(const struct request *r, struct request_text service, struct re
         struct actions a = {.asks = true};
 
         count_request(&a, r, target);
-        if (is_form || of_identity)
-                count_form(&a, body);
+        count_form(&a, body); /* whatever its type: servers may take it for a form all the same */
         *ret_reason = "the request is answered with credentials that would stand in the sandbox: \"allow: [mint]\" of the secret lets it";
         if (a.mints || mints_by_path(r, service) || (is(service, "sts") && a.n > 0 && !a.asks))
                 return true;
