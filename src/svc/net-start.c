@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -154,6 +155,7 @@ static int add_trust(int *fds, size_t *n, char **env, struct error *e) {
 /* A process of the host's network namespace, with one id, and all others of the namespaces its own. */
 static int start_outer(const char *name, int exe, bool root, uid_t uid, gid_t gid, const int *fds, size_t n, pid_t *ret, int *ret_pidfd, struct error *e) {
         int all[NET_START_OUTER_MAX + BROKER_FD_TRUST_N], go[2] = {-1, -1}, r;
+        char byte;
         char *env[BROKER_FD_TRUST_N + 1];
         size_t n_all = n;
 
@@ -161,13 +163,14 @@ static int start_outer(const char *name, int exe, bool root, uid_t uid, gid_t gi
                 return error_set(e, EPROTO, "%s was asked for with %zu file descriptors", name, n);
         memcpy(all, fds, n * sizeof(*all));
         r = add_trust(all, &n_all, env, e);
-        if (r == 0 && pipe2(go, O_CLOEXEC) < 0)
-                r = error_errno(e, errno, "a pipe cannot be made");
+        if (r == 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) < 0)
+                r = error_errno(e, errno, "a pair of sockets cannot be made");
         pid_t pid = r < 0 ? -1 : process_clone(NAMESPACES, -1, ret_pidfd);
         if (pid == 0) {
-                char byte;
                 close(go[1]);
-                if (read(go[0], &byte, 1) != 1 ||
+                /* A guard that has secrets is not dumpable, and a copy of it would not be either: its maps could not be written. The
+                 * secrets themselves are in no copy (vault.h). */
+                if (prctl(PR_SET_DUMPABLE, 1) < 0 || write(go[0], "", 1) != 1 || read(go[0], &byte, 1) != 1 ||
                     (root && (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)))
                         _exit(125);
                 become(exe, name, all, n_all, env);
@@ -181,8 +184,8 @@ static int start_outer(const char *name, int exe, bool root, uid_t uid, gid_t gi
                 close(go[1]);
                 return error_errno(e, pid, "the namespaces of %s cannot be made", name);
         }
-        r = map_one(pid, uid, gid, !root);
-        if (r == 0 && write(go[1], "", 1) != 1)
+        r = read(go[1], &byte, 1) != 1 ? -ECHILD : map_one(pid, uid, gid, !root);
+        if (r == 0 && send(go[1], "", 1, MSG_NOSIGNAL) != 1)
                 r = -errno;
         close(go[1]);
         if (r < 0) {

@@ -1,6 +1,7 @@
 /* See credentials.h. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 
 #include "base/str.h"
@@ -104,6 +105,9 @@ static int read_sources(const struct secret *s, size_t n, const char *base_dir, 
         size_t of[SECRETS_MAX], k = n;
         int r = 0;
 
+        /* From before there is a value: no other process of this user reads this one's memory, or traces it. */
+        if (prctl(PR_SET_DUMPABLE, 0) < 0)
+                return error_errno(e, errno, "the memory for secrets cannot be kept from other processes");
         memcpy(all, s, n * sizeof(*s));
         for (size_t i = 0; r == 0 && i < n; i++)
                 if (s[i].mint && s[i].mint->client_source) {

@@ -603,6 +603,7 @@ void supervisor_main(struct supervise *s) {
         children_init(&x);
         setsid(); /* the terminal's signals are the command line's to interpret */
         prctl(PR_SET_NAME, "belljar-super");
+        prctl(PR_SET_DUMPABLE, 1); /* as its guard is not where it has secrets: the launcher has to write its own id maps */
         sigemptyset(&mask);
         sigaddset(&mask, SIGTERM);
         sigaddset(&mask, SIGINT);
@@ -618,7 +619,7 @@ void supervisor_main(struct supervise *s) {
         else
                 r = start(&x, &e);
         let_go_of_stdio(s);
-        prctl(PR_SET_DUMPABLE, 0); /* not before: the launcher has to write its own id maps */
+        prctl(PR_SET_DUMPABLE, 0); /* not before: see above */
         x.sigfd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
         if (r < 0) {
                 fail_start(&x, &e);
