@@ -15,8 +15,9 @@
 #define RENEW_SHARE 5
 #define RENEW_MAX_MS 60000u
 #define RENEW_MIN_MS 1000u
-/* After a renewal that failed. */
-#define AGAIN_MS 5000u
+/* After a renewal that failed: a third of what is left, within these. */
+#define AGAIN_MIN_MS 500u
+#define AGAIN_MAX_MS 5000u
 #define WRITE_BACK_MS 10000 /* for belljar secret set */
 
 static uint64_t now_ms(void) {
@@ -174,10 +175,14 @@ static bool take_new(struct minted *m, const struct secret *s, const struct prov
         if (a->errnum == 0 && a->value[0] && keep_value(value, a->value, &e) == 0) {
                 set_times(m, a->seconds);
                 m->renewed++;
+                m->failing = false;
                 return true;
         }
-        m->renew_at = m->expires > (int64_t)time(NULL) ? now_ms() + AGAIN_MS : 0;
-        fprintf(stderr, "belljar: secret %s cannot be renewed: %s%s\n", s->name, a->errnum ? a->why : e.msg, m->renew_at ? "" : "; it has expired");
+        const int64_t left = (m->expires - (int64_t)time(NULL)) * 1000 / 3;
+        m->renew_at = now_ms() + (left <= 0 ? AGAIN_MAX_MS : left < AGAIN_MIN_MS ? AGAIN_MIN_MS : left > AGAIN_MAX_MS ? AGAIN_MAX_MS : (uint64_t)left);
+        if (!m->failing)
+                fprintf(stderr, "belljar: secret %s cannot be renewed: %s; it is tried again\n", s->name, a->errnum ? a->why : e.msg);
+        m->failing = true;
         return false;
 }
 

@@ -26,6 +26,7 @@ struct minted {
         uint64_t give_up_at;    /* ms: when a revocation is not waited for any longer */
         int64_t expires;        /* s since the epoch; 0: the provider did not say */
         unsigned renewed;       /* how often */
+        bool failing;           /* the last renewal did, and it was said */
         char host[256];
         char why[300];
 };

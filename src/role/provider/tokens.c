@@ -45,7 +45,7 @@ int tokens_keep(const char *token, int64_t seconds) {
         if (strlen(token) > SECRET_VALUE_MAX)
                 return -E2BIG;
         snprintf(kept[n_kept].text, sizeof(kept->text), "%s", token);
-        kept[n_kept++].until = seconds ? now() + seconds : INT64_MAX;
+        kept[n_kept++].until = seconds ? now() + seconds + 1 : INT64_MAX; /* whole seconds: rather once too often */
         return 0;
 }
 
