@@ -113,11 +113,11 @@ static void set_environment(const struct git_key *key, bool protocol, const char
 /* Everything is said here, so that no file of the host's adds to it (-F none). */
 _noreturn_ static void become_ssh(const struct plan *p, const struct git_host *h, const struct git_ask *a, const char *helper) {
         static char *const fixed[] = {
-                "-F", "none", "-T", "-a", "-x", "-k", "-e", "none", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-o", "UpdateHostKeys=no",
+                "-F", "none", "-o", "IgnoreUnknown=EnableEscapeCommandline", "-T", "-a", "-x", "-k", "-e", "none", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-o", "UpdateHostKeys=no",
                 "-o", "VerifyHostKeyDNS=no", "-o", "CheckHostIP=no", "-o", "HashKnownHosts=no", "-o", "UserKnownHostsFile=" PLACE "/known_hosts",
                 "-o", "ClearAllForwardings=yes", "-o", "ForwardAgent=no", "-o", "ControlMaster=no", "-o", "ControlPath=none", "-o", "PermitLocalCommand=no",
                 "-o", "EnableEscapeCommandline=no", "-o", "PreferredAuthentications=publickey", "-o", "AddKeysToAgent=no", "-o", "CanonicalizeHostname=no",
-                "-o", "IgnoreUnknown=EnableEscapeCommandline", "-o", "ConnectTimeout=60", "-o", "ServerAliveInterval=30", "-o", "LogLevel=ERROR",
+                "-o", "ConnectTimeout=60", "-o", "ServerAliveInterval=30", "-o", "LogLevel=ERROR",
                 "-o", "PKCS11Provider=none", "-o", "ProxyUseFdpass=yes", "-o", "ProxyCommand=\"$BELLJAR_HELPER\"",
         };
         char *argv[ELEMENTSOF(fixed) + 20], port[8], identity[64];
@@ -246,6 +246,32 @@ static void put_uses(struct strbuf *b, const struct call_account *a, const char 
         char up[40], down[40];
 
         strbuf_printf(b, "; %s %llu times, %s up, %s down", what, (unsigned long long)a->uses, format_size(up, sizeof(up), a->up), format_size(down, sizeof(down), a->down));
+}
+
+static void json_account(struct json *j, const struct call_account *a, const char *kind, const char *host, const char *access) {
+        json_begin(j, NULL, '{');
+        json_str(j, "call", kind);
+        json_str(j, "host", host);
+        json_str(j, "what", access);
+        json_num(j, "uses", (long long)__atomic_load_n(&a->uses, __ATOMIC_RELAXED));
+        json_num(j, "up", (long long)__atomic_load_n(&a->up, __ATOMIC_RELAXED));
+        json_num(j, "down", (long long)__atomic_load_n(&a->down, __ATOMIC_RELAXED));
+        json_end(j, '}');
+}
+
+void call_git_json(struct json *j, const struct plan *p, const struct call_account *a) {
+        json_begin(j, "calls", '[');
+        for (size_t i = 0; a && i < p->git->n_hosts; i++) {
+                json_account(j, &a[2 * i], "git_ssh", p->git->hosts[i].host, "read");
+                if (p->git->hosts[i].write)
+                        json_account(j, &a[2 * i + 1], "git_ssh", p->git->hosts[i].host, "write");
+        }
+        if (a && p->git->sign.on) {
+                json_account(j, &a[CALL_ACCOUNT_COMMITS], "sign", NULL, "commits");
+                json_account(j, &a[CALL_ACCOUNT_TAGS], "sign", NULL, "tags");
+        }
+        json_end(j, ']');
+        json_num(j, "calls_refused", a ? (long long)__atomic_load_n(&a[CALL_ACCOUNT_REFUSED].refused, __ATOMIC_RELAXED) : 0);
 }
 
 void call_git_report(const struct plan *p, const struct call_account *a) {

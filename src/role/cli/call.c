@@ -32,6 +32,9 @@ void calls_take(struct calls *c, const struct plan *plan, struct net_log *log, c
                 return;
         }
         c->accounts = shared;
+        log->plan = plan;
+        log->calls = shared;
+        log->dirty = true;
 }
 
 void calls_poll(const struct calls *c, struct pollfd p[CALLS_POLL]) {
@@ -86,9 +89,10 @@ void calls_events(struct calls *c, const struct pollfd p[CALLS_POLL]) {
 
 void calls_reap(struct calls *c) {
         for (size_t i = 0; i < c->n;) {
-                if (waitpid(c->couriers[i], NULL, WNOHANG) == c->couriers[i])
+                if (waitpid(c->couriers[i], NULL, WNOHANG) == c->couriers[i]) {
                         c->couriers[i] = c->couriers[--c->n];
-                else
+                        c->log->dirty = true; /* what it came to is counted by now */
+                } else
                         i++;
         }
 }

@@ -45,6 +45,8 @@ int call_ssh(struct call *c);
 int call_keygen(struct call *c);
 /* At the end of the run: what they could do and what they did, a line each. */
 void call_git_report(const struct plan *p, const struct call_account *a);
+/* The same for the record. a NULL: the run had none. */
+void call_git_json(struct json *j, const struct plan *p, const struct call_account *a);
 
 /* Serves the call; the value is the exit status that belljar-call ends with (courier_relay returns one as well). The process ends
  * afterwards. Where it needs programs of the host it starts them with courier_start. */

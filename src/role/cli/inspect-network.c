@@ -135,12 +135,40 @@ static void inspect_minted(const json_t *used) {
         printf("\n");
 }
 
+/* Git over ssh and signatures: what the plan lets it do, and what came of it. */
+static void print_git(const json_t *plan, const json_t *network) {
+        const json_t *x, *sign = json_object_get(plan, "sign"), *path;
+        char up[16], down[16];
+        size_t i, k;
+
+        json_array_foreach(json_object_get(plan, "git_ssh"), i, x) {
+                printf("     git_ssh %s@%s:%lld:", text(x, "user"), text(x, "host"), number(x, "port"));
+                json_array_foreach(json_object_get(x, "repositories"), k, path) {
+                        printf(" ");
+                        visible(json_string_value(path));
+                }
+                printf(streq(text(x, "access"), "write") ? ", read and write" : ", read");
+                printf("; the sandbox has neither key nor agent\n");
+        }
+        if (json_is_object(sign))
+                printf("     sign%s%s; the sandbox has neither key nor agent\n", json_is_true(json_object_get(sign, "commits")) ? " commits" : "",
+                       json_is_true(json_object_get(sign, "tags")) ? " tags" : "");
+        json_array_foreach(json_object_get(network, "calls"), i, x)
+                if (number(x, "uses") > 0)
+                        printf("        %s %s%s%s: %lld uses, %s sent, %s received\n", text(x, "call"), text(x, "host"), text(x, "host")[0] ? " " : "", text(x, "what"), number(x, "uses"),
+                               format_size(up, sizeof(up), (uint64_t)number(x, "up")), format_size(down, sizeof(down), (uint64_t)number(x, "down")));
+        if (number(network, "calls_refused") > 0)
+                printf("        %lld calls were refused\n", number(network, "calls_refused"));
+}
+
 void inspect_credentials(const json_t *plan, const json_t *network) {
         const json_t *secrets = json_object_get(plan, "secrets"), *x;
         char up[16], down[16];
         size_t i;
 
-        if (json_array_size(secrets) == 0)
+        bool git = json_array_size(json_object_get(plan, "git_ssh")) > 0 || json_is_object(json_object_get(plan, "sign"));
+
+        if (json_array_size(secrets) == 0 && !git)
                 printf("     nothing: none were given to it\n");
         json_array_foreach(secrets, i, x) {
                 const json_t *used = used_of(network, text(x, "name"));
@@ -154,6 +182,7 @@ void inspect_credentials(const json_t *plan, const json_t *network) {
                        format_size(up, sizeof(up), (uint64_t)number(used, "up")), format_size(down, sizeof(down), (uint64_t)number(used, "down")),
                        number(used, "refused"), text(used, "ended")[0] ? "; " : "", text(used, "ended"));
         }
+        print_git(plan, network);
 }
 
 static void print_target(const json_t *x) {

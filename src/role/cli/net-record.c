@@ -14,6 +14,7 @@
 #include "model/why.h"
 #include "role/cli/minted.h"
 #include "role/cli/model-routes.h"
+#include "role/cli/call.h"
 #include "role/cli/net-record.h"
 #include "svc/entry.h"
 #include "svc/net-account.h"
@@ -283,6 +284,8 @@ void net_record_ended(struct net_log *l, const char *id, const struct run_result
         json_num(&j, "wall_ms", (long long)res->wall_ms);
         json_begin(&j, "network", '{');
         json_secrets(&j, l);
+        if (l->plan)
+                call_git_json(&j, l->plan, l->calls);
         model_routes_json(&j, l);
         json_counts(&j, l);
         json_use(&j, l);
@@ -311,6 +314,8 @@ static void write_record(struct net_log *l, bool last) {
         json_num(&j, "brokers", l->brokers);
         json_use(&j, l);
         json_secrets(&j, l);
+        if (l->plan)
+                call_git_json(&j, l->plan, l->calls);
         model_routes_json(&j, l);
         json_counts(&j, l);
         json_entries(&j, "denials", l, false);
