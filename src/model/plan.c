@@ -329,6 +329,10 @@ void plan_json(const struct plan *p, bool full, struct json *j) {
         json_list(j, "calls", &p->calls);
         if (p->git)
                 git_json(j, p->git);
+        json_begin(j, "delegates", '[');
+        for (size_t i = 0; i < p->n_delegates; i++)
+                json_str(j, NULL, p->delegates[i].name);
+        json_end(j, ']');
         json_begin(j, "volumes", '[');
         for (size_t i = 0; i < p->n_ops; i++) {
                 const struct plan_op *op = &p->ops[i];

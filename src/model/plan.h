@@ -117,6 +117,13 @@ struct plan_network {
         size_t n_secrets;
 };
 
+/* A policy that the run may hand on: `delegate NAME` inside. */
+struct plan_delegate {
+        char *name, *file; /* file: for people */
+        char *text;        /* of the policy, as it was at the start */
+        size_t size;
+};
+
 struct plan {
         char *id;   /* sandbox id, lower-case hex */
         char *name; /* --name, or NULL */
@@ -154,6 +161,8 @@ struct plan {
         struct strlist notes;   /* one line each: what the user should know */
         const struct git_policy *git; /* the policy's; NULL: not prepared */
         char *ssh, *ssh_keygen; /* the host's programs for it; NULL: not needed */
+        const struct plan_delegate *delegates; /* the options' */
+        size_t n_delegates;
         struct strlist calls;   /* what the run can call (proto/call-msg.h), by name; none: there is no endpoint */
         size_t hidden;          /* paths hidden in the workspace */
         char *cgroup;           /* v2 group with cgroup.kill; NULL: none */

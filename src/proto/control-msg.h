@@ -47,7 +47,8 @@ union control_reply {
 };
 _Static_assert(sizeof(struct control_answer) != sizeof(struct control_grant), "told apart by size");
 
-enum control_word_type { CONTROL_WORD_REVOKED = 1, CONTROL_WORD_PAUSE, CONTROL_WORD_RESUME };
+/* The child answers the first with the last, once it is done. */
+enum control_word_type { CONTROL_WORD_REVOKED = 1, CONTROL_WORD_PAUSE, CONTROL_WORD_RESUME, CONTROL_WORD_DONE };
 struct control_word {
         uint32_t type;
         char name[68]; /* CONTROL_WORD_REVOKED: of the secret; ends with NUL */

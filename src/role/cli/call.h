@@ -26,6 +26,7 @@ enum {
         CALL_ACCOUNT_COMMITS = 2 * GIT_HOSTS_MAX,
         CALL_ACCOUNT_TAGS,
         CALL_ACCOUNT_REFUSED, /* of both */
+        CALL_ACCOUNT_DELEGATE,
         CALL_ACCOUNTS_MAX,
 };
 
@@ -51,6 +52,9 @@ void call_git_json(struct json *j, const struct plan *p, const struct call_accou
 /* Serves the call; the value is the exit status that belljar-call ends with (courier_relay returns one as well). The process ends
  * afterwards. Where it needs programs of the host it starts them with courier_start. */
 typedef int call_kind(struct call *c);
+
+/* The kinds. */
+call_kind call_delegate; /* call-delegate.c */
 
 /* The guard's side. */
 struct calls {

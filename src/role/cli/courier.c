@@ -28,7 +28,7 @@ static const struct {
         const char *name;
         call_kind *serve;
 } call_kinds[] = {
-        {"ssh", call_ssh}, {"ssh-keygen", call_keygen},
+        {"delegate", call_delegate}, {"ssh", call_ssh}, {"ssh-keygen", call_keygen},
 };
 
 int courier_begin(pid_t guard) {

@@ -107,7 +107,7 @@ static int call(struct parent *p, const struct state *s, struct error *e) {
         return r;
 }
 
-/* What a child has of its parent without a word: limits, what is hidden, lifetimes */
+/* What a child has of its parent without a word: the image, limits, what is hidden, lifetimes */
 
 static struct limit *limit_of(struct limits *l, const char *name) {
         const struct {
@@ -182,6 +182,8 @@ static int inherit(struct parent *p, struct policy *policy, struct error *e) {
         int r;
 
         if ((r = inherit_limits(p, policy, e)) < 0 || (r = inherit_secrets(p, policy, e)) < 0)
+                return r;
+        if (!policy->image && text(p->plan, "image")[0] && (r = policy_set_image(policy, text(p->plan, "image"), e)) < 0)
                 return r;
         if (!json_is_array(hide))
                 return error_set(e, EBADMSG, "%s was started by another version of belljar", p->id);
@@ -266,8 +268,9 @@ static int check_tier(const struct parent *p, const struct plan *c, struct error
         for (size_t i = 0; i < c->without.n; i++)
                 if (!lists(json_object_get(p->plan, "without"), c->without.items[i]))
                         return error_set(e, EPERM, "the child does without %s, and the parent does not", c->without.items[i]);
-        if (c->calls.n > 0)
-                return error_set(e, EPERM, "a sub-run has no %s: what it may sign cannot be held against the parent's", c->calls.items[0]);
+        for (size_t i = 0; i < c->calls.n; i++)
+                if (!streq(c->calls.items[i], "delegate")) /* which is held against the child itself */
+                        return error_set(e, EPERM, "a sub-run has no %s: what it may sign cannot be held against the parent's", c->calls.items[i]);
         if (c->network.n_published > 0) {
                 error_set(e, EPERM, "a sub-run publishes no ports");
                 return error_fix(e, "publish them with the parent, or start a run of its own");
@@ -451,15 +454,48 @@ static int take(struct grant *g, const struct plan *c, struct error *e) {
         return r;
 }
 
+static struct parent *new_parent(struct run_options *o) {
+        struct parent *p = calloc(1, sizeof(*p));
+
+        if (!p)
+                return NULL;
+        p->g = (struct grant){.link = -1, .process = -1, .own = -1, .check = check, .take = take, .give_back = give_back, .end = end};
+        o->grant = &p->g; /* run_options_clear ends it */
+        return p;
+}
+
+int tool_grant_at_start(struct run_options *o, const struct prepared *x, struct error *e) {
+        const struct plan *plan = x->plan;
+        struct parent *p = new_parent(o);
+        struct json j = {};
+
+        if (!p || !(p->id = strdup("this run")))
+                return error_set(e, ENOMEM, "out of memory");
+        json_begin(&j, NULL, '{');
+        plan_json(plan, false, &j);
+        json_end(&j, '}');
+        _cleanup_free_ char *said = strbuf_take(&j.text);
+        if (!said || !(p->plan = json_loads(said, 0, NULL)))
+                return error_set(e, EIO, "the plan cannot be held against another");
+        p->said = (struct control_grant){.depth = plan->depth + 1, .network = plan->network.on, .n_secrets = (uint32_t)plan->network.n_secrets, .time_left = UINT64_MAX};
+        for (size_t i = 0; i < plan->network.n_secrets; i++)
+                p->said.secret_left[i] = plan->network.secrets[i].ttl ?: UINT64_MAX;
+        if (plan->network.on) {
+                _cleanup_fd_ int fd = net_table_seal(plan->network.table, plan->network.table_size);
+                int r = fd < 0 ? fd : net_table_map(fd, &p->table);
+                if (r < 0)
+                        return error_errno(e, r, "the compiled policy cannot be read");
+        }
+        return inherit(p, o->policy, e);
+}
+
 int tool_grant(struct run_options *o, struct error *e) {
         _cleanup_state_ struct state s = STATE_NONE;
-        struct parent *p = calloc(1, sizeof(*p));
+        struct parent *p = new_parent(o);
         int r;
 
         if (!p)
                 return error_set(e, ENOMEM, "out of memory");
-        p->g = (struct grant){.link = -1, .process = -1, .own = -1, .check = check, .take = take, .give_back = give_back, .end = end};
-        o->grant = &p->g; /* run_options_clear ends it */
         if ((r = find_sandbox(o->parent, false, &s, e)) < 0)
                 return r;
         if (!(p->id = strdup(s.id)))

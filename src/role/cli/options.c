@@ -18,6 +18,7 @@ const struct option_spec option_table[] = {
         {OPT_DENY, "deny", 0, "HOST[:PORT]", IN(RUN) | IN(WHY) | IN(UPDATE), "refuse a host that other rules allow; may be repeated"},
         {OPT_GIVEN, "given", 0, "URL", IN(RUN) | IN(WHY) | IN(UPDATE), "a URL that rules with provenance let pass; may be repeated"},
         {OPT_SECRET, "secret", 0, "NAME[=SOURCE][@HOST|PRESET,...]", IN(RUN) | IN(WHY) | IN(UPDATE) | IN(SECRET), "a credential that requests to HOST, or those of PRESET, get on their way out, and that the sandbox never has; may be repeated"},
+        {OPT_DELEGATE, "delegate", 0, "NAME=POLICY", IN(RUN), "the command may start sub-runs with this policy: /run/belljar/bin/delegate NAME -- COMMAND; may be repeated"},
         {OPT_PARENT, "parent", 0, "SANDBOX", IN(RUN), "a sub-run: within what SANDBOX may do, taken out of its budgets, and ended with it"},
         {OPT_ENV, "env", 'e', "NAME[=VALUE]", IN(RUN), "set a variable, or take it over from here"},
         {OPT_ENV_FILE, "env-file", 0, "FILE", IN(RUN), "set the variables of FILE, a NAME=VALUE a line"},

@@ -444,9 +444,10 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
             (o->root && (r = prepare_root_facts(o, &x, e)) < 0) ||
             (r = prepare_network(o->policy, o->publish, o->n_publish, p, e)) < 0 ||
             (r = host_gather(p, o->policy, mountinfo, &x.host, e)) < 0 ||
-            (r = prepare_trust(o, &x, e)) < 0 || (r = prepare_calls(o, &x, e)) < 0 || (r = view_plan(p, o->policy, &x.host.view, e)) < 0 ||
+            (r = prepare_trust(o, &x, e)) < 0 || (r = prepare_delegates(o, &x, e)) < 0 || (r = prepare_calls(o, &x, e)) < 0 ||
+            (r = view_plan(p, o->policy, &x.host.view, e)) < 0 ||
             (!p->image && (r = plan_command(o, &x, e)) < 0) || (r = prepare_trust_environment(o, &x, e)) < 0 || (r = prepare_calls_environment(o, &x, e)) < 0 ||
-            (r = check_sources(o, p, e)) < 0 || (o->grant && (r = o->grant->check(o->grant, o, p, e)) < 0) || (!o->dry_run && (r = credentials_read(p, NULL, &x.credentials, e)) < 0))
+            (r = check_sources(o, p, e)) < 0 || (o->n_delegates && (r = tool_delegates(o, &x, e)) < 0) || (o->grant && (r = o->grant->check(o->grant, o, p, e)) < 0) || (!o->dry_run && (r = credentials_read(p, NULL, &x.credentials, e)) < 0))
                 return r;
         *ret = x;
         x = PREPARED_NONE;

@@ -33,6 +33,8 @@ struct run_options {
         struct strlist late; /* "key\0value" pairs that override the policy file, in order */
         const char *name;
         const char *parent;        /* --parent */
+        struct plan_delegate *delegates; /* --delegate */
+        size_t n_delegates;
         struct grant *grant;       /* of a sub-run (grant.h); else NULL */
         bool no_workspace, rm, tty, no_tty, quiet, dry_run, json;
         char **argv;
@@ -89,6 +91,8 @@ int prepare_root_facts(const struct run_options *o, struct prepared *x, struct e
 int prepare_calls_paths(struct policy *p, const char *base, const char *home, struct error *e) _must_check_;
 int prepare_calls(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
 int prepare_calls_environment(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
+/* --delegate (prepare-delegates.c); before prepare_calls. */
+int prepare_delegates(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
 /* What -v shows (prepare-volumes.c). */
 int prepare_volumes(const struct policy *policy, struct prepared *x, struct error *e) _must_check_;
 /* The sandbox's CA, where a rule looks at requests within TLS, and what the view has so that programs trust it; then, once the

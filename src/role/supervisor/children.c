@@ -8,9 +8,18 @@
 #include "base/fd.h"
 #include "role/supervisor/supervisor.h"
 
+/* How long a child may take to do as it is told; its own children have a part of that. */
+#define DONE_MS 1000u
+
 void children_init(struct supervisor *x) {
         for (size_t i = 0; i < ELEMENTSOF(x->children); i++)
                 x->children[i] = -1;
+}
+
+static void close_child(struct supervisor *x, size_t i) {
+        if (x->children[i] >= 0) /* also where a child of this process has the socket too */
+                (void)shutdown(x->children[i], SHUT_RDWR);
+        fd_close(TAKE_FD(x->children[i]));
 }
 
 static uint64_t time_left(const struct supervisor *x) {
@@ -49,6 +58,37 @@ void children_grant(struct supervisor *x) {
                 children_say(x, CONTROL_WORD_PAUSE, NULL);
 }
 
+/* What was revoked is so in the children, too, when this returns. A child that does not say so in time is ended. */
+static void wait_for_children(struct supervisor *x) {
+        const uint64_t until = supervisor_now() + DONE_MS / (1 + x->plan->depth);
+        bool waits[CONTROL_CHILDREN_MAX];
+
+        for (size_t i = 0; i < ELEMENTSOF(waits); i++)
+                waits[i] = x->children[i] >= 0;
+        for (;;) {
+                struct pollfd p[CONTROL_CHILDREN_MAX];
+                const uint64_t now = supervisor_now();
+                bool any = false;
+                for (size_t i = 0; i < ELEMENTSOF(waits); i++) {
+                        p[i] = (struct pollfd){.fd = waits[i] ? x->children[i] : -1, .events = POLLIN};
+                        any |= waits[i];
+                }
+                if (!any)
+                        return;
+                int n = now < until ? poll(p, ELEMENTSOF(p), (int)(until - now)) : 0;
+                if (n < 0 && errno == EINTR)
+                        continue;
+                for (size_t i = 0; i < ELEMENTSOF(waits); i++) {
+                        struct control_word w;
+                        if (!waits[i] || (n > 0 && !p[i].revents))
+                                continue;
+                        if (n <= 0 || recv(x->children[i], &w, sizeof(w), MSG_DONTWAIT) != sizeof(w) || w.type != CONTROL_WORD_DONE)
+                                close_child(x, i);
+                        waits[i] = false;
+                }
+        }
+}
+
 /* One that does not take a word does not go on without it. */
 void children_say(struct supervisor *x, enum control_word_type type, const char *name) {
         struct control_word w = {.type = type};
@@ -56,15 +96,14 @@ void children_say(struct supervisor *x, enum control_word_type type, const char 
         snprintf(w.name, sizeof(w.name), "%s", name ? name : "");
         for (size_t i = 0; i < ELEMENTSOF(x->children); i++)
                 if (x->children[i] >= 0 && send(x->children[i], &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(w))
-                        fd_close(TAKE_FD(x->children[i]));
+                        close_child(x, i);
+        if (type == CONTROL_WORD_REVOKED)
+                wait_for_children(x);
 }
 
 void children_end(struct supervisor *x) {
-        for (size_t i = 0; i < ELEMENTSOF(x->children); i++) {
-                if (x->children[i] >= 0) /* also where a child of this process has the socket too */
-                        (void)shutdown(x->children[i], SHUT_RDWR);
-                fd_close(TAKE_FD(x->children[i]));
-        }
+        for (size_t i = 0; i < ELEMENTSOF(x->children); i++)
+                close_child(x, i);
 }
 
 size_t children_poll(const struct supervisor *x, struct pollfd *p) {
@@ -99,6 +138,8 @@ static void on_parent(struct supervisor *x) {
         switch (w.type) {
         case CONTROL_WORD_REVOKED:
                 (void)!network_revoke_named(x, w.name); /* it need not have that one */
+                w.type = CONTROL_WORD_DONE;
+                (void)!send(x->s->parent, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
                 break;
         case CONTROL_WORD_PAUSE:
         case CONTROL_WORD_RESUME:
@@ -117,7 +158,7 @@ void children_events(struct supervisor *x, const struct pollfd *p, size_t n) {
                         on_parent(x);
                 else if (p[i].fd == x->s->parent_process)
                         end_with_parent(x);
-                else /* a child has nothing to say */
+                else /* a child has nothing to say unasked */
                         for (size_t k = 0; k < ELEMENTSOF(x->children); k++)
                                 if (x->children[k] == p[i].fd)
                                         fd_close(TAKE_FD(x->children[k]));

@@ -137,11 +137,11 @@ static void end_secret(struct supervisor *x, uint32_t identity, enum secret_end 
         if (n->revoked >> identity & 1)
                 return;
         n->revoked |= 1u << identity;
-        children_say(x, CONTROL_WORD_REVOKED, x->plan->network.secrets[identity - 1].name);
         peer_close(&n->brokers[identity]);
         if (n->gate.fd >= 0 && fd_send(n->gate.fd, &order, sizeof(order), NULL, 0, MSG_DONTWAIT) < 0)
                 peer_close(&n->gate); /* the next one is told when it starts */
         (void)!send(x->s->cli, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
+        children_say(x, CONTROL_WORD_REVOKED, x->plan->network.secrets[identity - 1].name);
         settle(x);
 }
 
