@@ -249,6 +249,7 @@ bool table_rule(const struct table *t, uint32_t rule, struct table_rule_info *re
                 .line = r->line,
                 .budget = r->budget,
                 .secret = r->secret,
+                .route = r->route,
         };
         return true;
 }

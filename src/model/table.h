@@ -124,7 +124,7 @@ struct table_rule_info {
         bool is_preset;
         const char *file;    /* the policy's name, also where `source` is a preset's; NULL: the command line */
         unsigned line;       /* in the policy's file, also of what a preset gave (where `use` stands); 0: none */
-        uint32_t budget, secret; /* TABLE_NONE */
+        uint32_t budget, secret, route; /* TABLE_NONE */
 };
 size_t table_rules(const struct table *t);
 bool table_rule(const struct table *t, uint32_t rule, struct table_rule_info *ret);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "model/contain.h"
+#include "model/network-route.h"
 #include "model/table-layout.h"
 #include "table-fixture.h"
 #include "tap.h"
@@ -40,7 +41,15 @@ static void set_key(struct side *s, struct network_rule *u, unsigned *written, c
                 r = network_set_host(u, value, &e);
         else if (streq(key, "deny"))
                 u->deny = true;
-        else if (streq(key, "secret")) {
+        else if (streq(key, "to")) {
+                r = network_set_to(u, value, &e);
+                u->model = true;
+                *written |= WROTE_TO;
+        } else if (streq(key, "models")) {
+                for (char *m = strtok_r(value, " ", &save); m && r == 0; m = strtok_r(NULL, " ", &save))
+                        r = network_add_model(u, m, &e);
+                *written |= WROTE_MODELS;
+        } else if (streq(key, "secret")) {
                 u->secret = strdup(value);
                 *written |= WROTE_SECRET;
         } else if (streq(key, "provenance")) {
@@ -172,6 +181,14 @@ static const struct {
         {"host=a.test;methods=GET", "host=a.test", CONTAIN_REFUSED, "a connection to a.test:443"},
         {"host=a.test;methods=GET", "host=a.test;methods=GET POST", CONTAIN_REFUSED, "POST https://a.test/"},
         {"host=a.test;methods=*", "host=a.test;methods=GET POST", CONTAIN_YES, NULL},
+        {"host=a.test;methods=GET;to=http://127.0.0.1:1", "host=a.test;methods=GET;to=http://127.0.0.1:1", CONTAIN_YES, NULL},
+        {"host=a.test;methods=GET;to=http://127.0.0.1:1", "host=a.test;methods=GET;to=http://127.0.0.1:2", CONTAIN_DESTINATION, "GET https://a.test/"},
+        {"host=a.test;methods=GET;to=http://127.0.0.1:1", "host=a.test;methods=GET", CONTAIN_DESTINATION, "GET https://a.test/"},
+        {"host=a.test;methods=GET", "host=a.test;methods=GET;to=http://127.0.0.1:1", CONTAIN_DESTINATION, "GET https://a.test/"},
+        {"host=a.test;methods=POST;models=a b*", "host=a.test;methods=POST;models=b*", CONTAIN_YES, NULL},
+        {"host=a.test;methods=POST", "host=a.test;methods=POST;models=b*", CONTAIN_YES, NULL},
+        {"host=a.test;methods=POST;models=a b*", "host=a.test;methods=POST;models=c", CONTAIN_MODEL, "POST https://a.test/"},
+        {"host=a.test;methods=POST;models=a", "host=a.test;methods=POST", CONTAIN_MODEL, "POST https://a.test/"},
         {"host=a.test;methods=GET POST", "host=a.test;methods=*", CONTAIN_REFUSED, "https://a.test/"},
         {"host=a.test;paths=/repos/acme/**", "host=a.test;paths=/repos/acme/x/*", CONTAIN_YES, NULL},
         {"host=a.test;paths=/repos/acme/*", "host=a.test;paths=/repos/acme/**", CONTAIN_REFUSED, "/repos/acme"},

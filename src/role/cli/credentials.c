@@ -278,10 +278,12 @@ static void put_hosts(struct strbuf *b, const struct net_log *l, const char *sec
                         continue;
                 for (uint32_t k = 0; k < i && !said; k++) {
                         struct table_rule_info before;
-                        said = table_rule(&l->table, k, &before) && before.secret == info.secret && streq(before.host, info.host);
+                        said = table_rule(&l->table, k, &before) && before.secret == info.secret && before.route == info.route && streq(before.host, info.host);
                 }
+                struct table_route route = {};
+                bool elsewhere = table_route(&l->table, info.route, &route) && route.to;
                 if (!said && n++ < 8)
-                        strbuf_printf(b, "%s%s", n > 1 ? ", " : "", info.host);
+                        strbuf_printf(b, "%s%s%s%s", n > 1 ? ", " : "", info.host, elsewhere ? " -> " : "", elsewhere ? route.to : "");
         }
         if (n > 8)
                 strbuf_printf(b, " and %zu more", n - 8);
