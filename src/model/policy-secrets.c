@@ -50,7 +50,9 @@ static int read_sigv4(struct policy_reader *c, struct secret *s, const struct po
                 return policy_read_place(c, map);
         for (const struct yaml_node *n = map->first; n; n = n->next) {
                 const struct policy_key *k = policy_key_find(section, n->text);
-                int r = !k ? policy_read_unknown(c, section, n) : k->type == KEY_TEXTS ? policy_read_items(c, k, n->value, add_name) : policy_read_scalar(c, k, n->value);
+                if (!k)
+                        return policy_read_unknown(c, section, n);
+                int r = k->type == KEY_TEXTS ? policy_read_items(c, k, n->value, add_name) : policy_read_scalar(c, k, n->value);
                 if (r < 0)
                         return r;
                 if (k->type == KEY_TEXTS && !n->value->first) {

@@ -46,7 +46,11 @@ static bool is(struct http_text t, const char *text) { return t.n == strlen(text
 /* The placeholder of a part. */
 static struct http_text held(enum secret_part part) {
         const uint32_t identity = s.b->part[part].identity;
-        return identity == 0 ? (struct http_text){} : (struct http_text){s.b->all[identity - 1].placeholder, s.b->all[identity - 1].n_placeholder};
+        struct http_text t = {};
+
+        if (identity > 0)
+                t = (struct http_text){s.b->all[identity - 1].placeholder, s.b->all[identity - 1].n_placeholder};
+        return t;
 }
 
 static bool same(const char *p, size_t n, struct http_text b) { return b.n > 0 && n == b.n && memcmp(p, b.p, n) == 0; }
@@ -80,7 +84,7 @@ static bool check_query(const struct request *q, const char **ret_why) {
         if (!sigv4_in_query(q))
                 return true;
         for (size_t i = 0; i < q->n_query; i++)
-                if (q->query[i].value.n > key.n && memcmp(q->query[i].value.p, key.p, key.n) == 0)
+                if (key.n > 0 && q->query[i].value.n > key.n && memcmp(q->query[i].value.p, key.p, key.n) == 0)
                         return refuse(ret_why, "the URL is presigned, which is not signed anew: have the client sign its requests instead");
         return refuse(ret_why, "the URL is signed with a credential of the sandbox's own, and this host has one");
 }
