@@ -55,7 +55,7 @@ static bool segments_meet(const char *a, size_t n_a, const char *b, size_t n_b) 
 /* Both without a leading slash. Recursion is bounded: a "**" of either side is left behind or one segment of the other is, and
  * patterns have at most NETWORK_PATH_SEGMENTS; `tries` bounds what several of them multiply to. */
 static bool meet(const char *a, size_t n_a, bool end_a, const char *b, size_t n_b, bool end_b, unsigned *tries) {
-        if ((*tries)++ > 100000)
+        if ((*tries)++ > 10000)
                 return true; /* too hard: taken for possible */
         size_t s_a = end_a ? 0 : segment(a, n_a), s_b = end_b ? 0 : segment(b, n_b);
         const char *next_a = end_a || s_a == n_a ? a : a + s_a + 1, *next_b = end_b || s_b == n_b ? b : b + s_b + 1;
@@ -64,6 +64,8 @@ static bool meet(const char *a, size_t n_a, bool end_a, const char *b, size_t n_
 
         if (end_a && end_b)
                 return true;
+        if (!end_a && is_any(a, s_a) && !last_a && is_any(next_a, segment(next_a, left_a))) /* two are as one */
+                return meet(next_a, left_a, last_a, b, n_b, end_b, tries);
         if (!end_a && is_any(a, s_a))
                 return meet(next_a, left_a, last_a, b, n_b, end_b, tries) || (!end_b && meet(a, n_a, false, next_b, left_b, last_b, tries));
         if (!end_b && is_any(b, s_b))
@@ -242,11 +244,19 @@ static enum scope_access needed(const struct judge *j, const char *paths) {
 
 /* --- what a grant is for --- */
 
+/* Only what can be no other pattern than it says. */
+static bool is_plain(const char *name, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (name[i] == '*' || name[i] == ' ' || (unsigned char)name[i] < 0x21)
+                        return false;
+        return n > 0;
+}
+
 static bool slack_paths(const char *name, char *dst) {
         size_t n = strcspn(name, ":");
         static const char *const rooms[] = {"channels", "groups", "im", "mpim"};
 
-        if (name[n] != ':')
+        if (name[n] != ':' || !is_plain(name, n))
                 return false;
         for (size_t i = 0; i < ELEMENTSOF(rooms); i++)
                 if (strlen(rooms[i]) == n && strncmp(rooms[i], name, n) == 0) {
@@ -255,14 +265,6 @@ static bool slack_paths(const char *name, char *dst) {
                 }
         snprintf(dst, PATHS_MAX, "/api/%.*s.*", (int)n, name);
         return true;
-}
-
-/* Only what can be no other pattern than it says. */
-static bool is_plain(const char *name, size_t n) {
-        for (size_t i = 0; i < n; i++)
-                if (name[i] == '*' || name[i] == ' ' || (unsigned char)name[i] < 0x21)
-                        return false;
-        return n > 0;
 }
 
 /* The requests that it is for; NULL: that is not known. */
@@ -350,13 +352,13 @@ static const char *join(const struct strlist *l, char dst[WORDS_MAX]) {
 
 static const char *access_verb(unsigned access) { return access == SCOPE_ADMIN ? "manage" : access == SCOPE_WRITE ? "write" : "read"; }
 
-/* The narrowest scope that serves one need; NULL. */
-static const struct scope_row *narrowest(const struct judge *j, const struct need *need) {
+/* The narrowest scope of at least that access that serves one need; NULL. */
+static const struct scope_row *narrowest(const struct judge *j, const struct need *need, enum scope_access access) {
         size_t n;
         const struct scope_row *rows = scope_rows(j->kind, &n), *best = NULL;
 
         for (size_t i = 0; i < n; i++)
-                if (serves(&rows[i], need) && (!best || rows[i].width < best->width || (rows[i].width == best->width && rows[i].access < best->access)))
+                if (rows[i].access >= access && serves(&rows[i], need) && (!best || rows[i].width < best->width || (rows[i].width == best->width && rows[i].access < best->access)))
                         best = &rows[i];
         return best;
 }
@@ -366,10 +368,11 @@ static int find_narrower(const struct judge *j, const struct scope_row *row, str
         int r;
 
         *ret_found = false;
-        for (size_t i = 0; i < j->n_needs; i++) {
+        for (size_t i = 0; i < j->n_needs && row->width < SCOPE_BESIDE; i++) {
                 if (!needed_at(row->paths, &j->needs[i]))
                         continue;
-                const struct scope_row *best = narrowest(j, &j->needs[i]);
+                /* By its method a request that writes cannot be told from one that manages. */
+                const struct scope_row *best = narrowest(j, &j->needs[i], j->needs[i].access > SCOPE_READ ? row->access : SCOPE_READ);
                 *ret_found = best && best->width < row->width && !is_opaque(j, &j->needs[i]);
                 if (!*ret_found)
                         return 0;
@@ -517,7 +520,7 @@ static int want_scopes(struct judge *j, bool without_repositories) {
         int r;
 
         for (size_t i = 0; i < j->n_needs; i++) {
-                const struct scope_row *best = without_repositories && repository_of(&j->needs[i], repository) ? NULL : narrowest(j, &j->needs[i]);
+                const struct scope_row *best = without_repositories && repository_of(&j->needs[i], repository) ? NULL : narrowest(j, &j->needs[i], SCOPE_READ);
                 if (best && !strlist_has(&names, best->name) && (r = strlist_add(&names, best->name)) < 0)
                         return r;
         }

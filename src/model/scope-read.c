@@ -236,7 +236,7 @@ static const char *message_of(const json_t *j) {
 
 /* What stands between two words of a text, as XML has it. */
 static bool between(const struct scope_reply *r, const char *from, const char *to, char *dst, size_t size) {
-        const char *begin = memmem(r->body, r->n_body, from, strlen(from));
+        const char *begin = r->body ? memmem(r->body, r->n_body, from, strlen(from)) : NULL;
 
         if (!begin)
                 return false;

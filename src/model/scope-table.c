@@ -19,9 +19,9 @@ static const struct scope_row github[] = {
         {"repo_deployment", SCOPE_WRITE, "deployments", "/repos/*/*/deployments/**", 1},
         {"repo:invite", SCOPE_WRITE, "invitations to repositories", "/repos/*/*/invitations/** /user/repository_invitations/**", 1},
         {"security_events", SCOPE_WRITE, "code and secret scanning alerts", "/repos/*/*/code-scanning/** /repos/*/*/secret-scanning/**", 2},
-        {"delete_repo", SCOPE_ADMIN, "deletes repositories", "/repos/*/*", 10},
+        {"delete_repo", SCOPE_ADMIN, "deletes repositories", "/repos/*/*", SCOPE_BESIDE},
         {"workflow", SCOPE_WRITE, "changes workflow files, which run with the repository's secrets",
-         "/repos/*/*/contents/.github/workflows/** git:/*/*/git-receive-pack", 10}, /* beside another, never by itself */
+         "/repos/*/*/contents/.github/workflows/** git:/*/*/git-receive-pack", SCOPE_BESIDE},
         {"admin:repo_hook", SCOPE_ADMIN, "hooks of repositories, which send events elsewhere", "/repos/*/*/hooks/**", 3},
         {"write:repo_hook", SCOPE_WRITE, "hooks of repositories, which send events elsewhere", "/repos/*/*/hooks/**", 2},
         {"read:repo_hook", SCOPE_READ, "hooks of repositories", "/repos/*/*/hooks/**", 1},
@@ -80,8 +80,8 @@ static const struct scope_row gitlab[] = {
         {"k8s_proxy", SCOPE_WRITE, "clusters, by their agents", "git:/-/k8s-proxy/**", 5},
         {"self_rotate", SCOPE_WRITE, "replaces this token by another", "/api/v4/personal_access_tokens/self/rotate", 1},
         {"read_service_ping", SCOPE_READ, "the usage data of an administrator", "/api/v4/usage_data/**", 2},
-        {"sudo", SCOPE_ADMIN, "acts as any user of the installation", "", 10},
-        {"admin_mode", SCOPE_ADMIN, "administers the installation", "/api/v4/admin/** /api/v4/application/**", 10},
+        {"sudo", SCOPE_ADMIN, "acts as any user of the installation", "", SCOPE_BESIDE},
+        {"admin_mode", SCOPE_ADMIN, "administers the installation", "/api/v4/admin/** /api/v4/application/**", SCOPE_BESIDE},
 };
 
 /* npm's documentation, "About access tokens". */

@@ -121,6 +121,7 @@ struct scope_row {
          * without "api." in front. "" : no request that a rule can tell by its path. */
         const char *paths;
         unsigned width; /* how much more than its paths it opens: of two that serve a rule, the one with less is wanted */
+#define SCOPE_BESIDE 10u /* the width of one that is of use beside another only */
 };
 const struct scope_row *scope_rows(enum scope_kind k, size_t *ret_n);
 /* NULL: it is in no table. */

@@ -173,6 +173,11 @@ TEST(github) {
         judged(&a, "  - {host: github.com, methods: [POST], paths: [\"/acme/app.git/git-upload-pack\"], secret: s}\n", "the rules only read", "", "Contents: read");
         judged(&a, "  - {host: api.github.com, methods: [POST], paths: [\"/graphql\"], secret: s}\n", "", "", "");
 
+        answer(SCOPE_GITHUB, 200, "X-OAuth-Scopes: repo, workflow, admin:org", "{\"login\":\"o\"}", &a);
+        judged(&a, "  - {host: github.com, methods: [\"*\"], paths: [\"/**\"], secret: s}\n  - {host: api.github.com, methods: [PUT], paths: [\"/orgs/acme/**\"], secret: s}\n", "", "", "");
+        judged(&a, "  - {host: github.com, methods: [\"*\"], paths: [\"/**\"], secret: s}\n  - {host: api.github.com, methods: [GET], paths: [\"/orgs/acme/**\"], secret: s}\n",
+               "admin:org: it may manage, and the rules only read there", "", "read:org");
+
         answer(SCOPE_GITHUB, 200, "X-OAuth-Scopes: read:org", "{\"login\":\"o\"}", &a);
         judged(&a, "  - {host: api.github.com, paths: [\"/orgs/acme/**\"], secret: s}\n", "", "", "");
         judged(&a, "  - {host: api.github.com, methods: [PUT], paths: [\"/orgs/acme/teams/**\"], secret: s}\n", "", "p.yaml:6 PUT api.github.com/orgs/acme/teams/**: it may not write there",
@@ -372,7 +377,7 @@ TEST(limits) {
         size_t n = (size_t)sprintf(body, "{\"scopes\":[");
 
         for (unsigned i = 0; i < 1000; i++)
-                n += (size_t)sprintf(body + n, "%s\"s%u%0200u\"", i ? "," : "", i, 0);
+                n += (size_t)sprintf(body + n, "%s\"s%u%0200u\"", i ? "," : "", i, 0u);
         sprintf(body + n, "]}");
         answer(SCOPE_GITLAB, 200, "", body, &a);
         check(a.n_grants == SCOPE_GRANTS_MAX && a.more == 1000 - SCOPE_GRANTS_MAX && strlen(a.grants[0].name) == SCOPE_NAME - 1);

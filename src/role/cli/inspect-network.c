@@ -182,6 +182,8 @@ void inspect_credentials(const json_t *plan, const json_t *network) {
                        format_size(up, sizeof(up), (uint64_t)number(used, "up")), format_size(down, sizeof(down), (uint64_t)number(used, "down")),
                        number(used, "refused"), text(used, "ended")[0] ? "; " : "", text(used, "ended"));
         }
+        if (json_array_size(secrets) > 0)
+                printf("     what each may do at its provider, apart from the rules: belljar secret test NAME\n");
         print_git(plan, network);
 }
 

@@ -181,11 +181,13 @@ static int ask(struct test *t, struct error *e) {
                 return r;
         const struct secret_kind *form = secret_kind_of(value.p, value.n);
         t->kind_name = form ? form->name : NULL;
-        t->kind = scope_kind_of(value.p, value.n, &t->policy->network, t->secret->name);
+        t->kind = scope_kind_of(value.p, value.n, t->implicit ? NULL : &t->policy->network, t->secret->name);
         if (t->kind == SCOPE_UNKNOWN) {
                 error_set(e, ENOTSUP, "the secret %s is %s: there is nobody who could be asked what it may do", t->secret->name,
-                          form ? "of a kind whose provider tells nothing" : "of no form that is known, and no rule sends it to a provider that is");
-                return error_fix(e, "docs/credentials.md, \"What a credential can do\", lists those that are");
+                          form          ? "of a kind whose provider tells nothing"
+                          : t->implicit ? "of no form that is known, and no policy was named whose rules could say whose it is"
+                                        : "of no form that is known, and no rule sends it to a provider that is");
+                return !form && t->implicit ? error_fix(e, "name it: -f " POLICY_HERE) : error_fix(e, "docs/credentials.md, \"What a credential can do\", lists those that are");
         }
         if (!scope_host(t->kind)) {
                 scope_read_local(t->kind, value.p, value.n, &t->a);

@@ -185,7 +185,7 @@ static bool read_answer(const struct provider_job *job, enum scope_kind k, size_
 
 int scopes_do(const struct provider_job *job, enum provider_order order, struct provider_reply *reply, struct error *e) {
         const enum scope_kind k = (enum scope_kind)atoi(job->text[PROVIDER_SCOPE]);
-        struct client_answer a;
+        struct client_answer a = {};
         struct scope_question q;
         int r;
 
