@@ -66,6 +66,8 @@ static bool meet(const char *a, size_t n_a, bool end_a, const char *b, size_t n_
                 return true;
         if (!end_a && is_any(a, s_a) && !last_a && is_any(next_a, segment(next_a, left_a))) /* two are as one */
                 return meet(next_a, left_a, last_a, b, n_b, end_b, tries);
+        if (!end_b && is_any(b, s_b) && !last_b && is_any(next_b, segment(next_b, left_b)))
+                return meet(a, n_a, end_a, next_b, left_b, last_b, tries);
         if (!end_a && is_any(a, s_a))
                 return meet(next_a, left_a, last_a, b, n_b, end_b, tries) || (!end_b && meet(a, n_a, false, next_b, left_b, last_b, tries));
         if (!end_b && is_any(b, s_b))

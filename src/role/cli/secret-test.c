@@ -9,6 +9,7 @@
 
 #include "model/placeholder.h"
 #include "model/scope-judge.h"
+#include "model/secret-sigv4.h"
 #include "proto/json.h"
 #include "role/cli/secret-test.h"
 #include "role/cli/tool.h"
@@ -83,13 +84,13 @@ static int find_secret(struct test *t, const char *name, struct error *e) {
 }
 
 /* As of a run (prepare.c): a policy that a run may have written names no command. */
-static int check_source(const struct test *t, struct error *e) {
+static int check_source(const struct test *t, const struct secret *s, struct error *e) {
         _cleanup_free_ char *file = t->file ? realpath(t->file, NULL) : NULL, *here = realpath(".", NULL);
 
-        if (t->secret->source != SECRET_COMMAND || t->secret->line == 0 || (file && here && !path_beneath(file, here)))
+        if (s->source != SECRET_COMMAND || s->line == 0 || (file && here && !path_beneath(file, here)))
                 return 0;
-        error_set(e, EPERM, "%s lies in the current directory, where a run may have written it, and names a command for the secret %s", t->file ?: "?", t->secret->name);
-        return error_fix(e, "keep the policy elsewhere, or name the command yourself: --secret '%s=command:...'", t->secret->name);
+        error_set(e, EPERM, "%s lies in the current directory, where a run may have written it, and names a command for the secret %s", t->file ?: "?", s->name);
+        return error_fix(e, "keep the policy elsewhere, or name the command yourself: --secret '%s=command:...'", s->name);
 }
 
 /* --- whom to ask --- */
@@ -144,7 +145,7 @@ static int start(const struct provider_job *job, struct provider *p, struct erro
         return r;
 }
 
-static int ask_provider(struct test *t, const struct vault_text *value, struct error *e) {
+static int ask_provider(struct test *t, const struct vault_text values[PART_N], struct error *e) {
         _cleanup_free_ char *addresses = addresses_of(t), *kind = str_printf("%u", t->kind);
         struct provider p = PROVIDER_NONE;
         const struct provider_reply *reply;
@@ -156,7 +157,9 @@ static int ask_provider(struct test *t, const struct vault_text *value, struct e
         job.text[PROVIDER_URL] = t->host;
         job.text[PROVIDER_SCOPE] = kind;
         job.text[PROVIDER_ADDRESSES] = addresses;
-        job.text[PROVIDER_CREDENTIAL] = value->p;
+        job.text[PROVIDER_CREDENTIAL] = values[PART_SECRET].p;
+        job.text[PROVIDER_CLIENT_ID] = values[PART_KEY].p;
+        job.text[PROVIDER_CLIENT_SECRET] = values[PART_SESSION].p;
         if ((r = start(&job, &p, e)) < 0)
                 return r;
         /* Each of its requests has a deadline of its own. */
@@ -169,31 +172,77 @@ static int ask_provider(struct test *t, const struct vault_text *value, struct e
         return r;
 }
 
+/* The value, and of one that is signed with the access key id and the session token, in the order of enum secret_part. All of them are
+ * taken out of the environment before anything is started. */
+static int read_values(const struct test *t, struct vault_text ret[PART_N], struct error *e) {
+        const struct network *net = &t->policy->network;
+        struct secret parts[PART_N];
+        struct vault_text values[PART_N] = {};
+        enum secret_part which[PART_N];
+        size_t n = 0;
+
+        for (unsigned i = 0; i < PART_N; i++) {
+                size_t at = i == PART_SECRET ? (size_t)(t->secret - net->secrets) : secret_sigv4_part(net->secrets, net->n_secrets, t->secret->name, (enum secret_part)i);
+                if (at == SIZE_MAX)
+                        continue;
+                which[n] = (enum secret_part)i;
+                parts[n] = net->secrets[at];
+                int r = check_source(t, &parts[n], e);
+                if (r < 0)
+                        return r;
+                n++;
+        }
+        int r = secret_sources_read(parts, n, NULL, values, e);
+        for (size_t i = 0; i < n && r >= 0; i++)
+                ret[which[i]] = values[i];
+        return r;
+}
+
+static int find_kind(struct test *t, const struct vault_text *value, struct error *e) {
+        const struct secret_kind *form = secret_kind_of(value->p, value->n);
+
+        if (t->secret->place == SECRET_SIGV4) {
+                t->kind = SCOPE_AWS;
+                t->kind_name = "AWS secret access key";
+                return 0;
+        }
+        t->kind_name = form ? form->name : NULL;
+        t->kind = scope_kind_of(value->p, value->n, t->implicit ? NULL : &t->policy->network, t->secret->name);
+        if (t->kind != SCOPE_UNKNOWN)
+                return 0;
+        error_set(e, ENOTSUP, "the secret %s is %s: there is nobody who could be asked what it may do", t->secret->name,
+                  form          ? "of a kind whose provider tells nothing"
+                  : t->implicit ? "of no form that is known, and no policy was named whose rules could say whose it is"
+                                : "of no form that is known, and no rule sends it to a provider that is");
+        return !form && t->implicit ? error_fix(e, "name it: -f " POLICY_HERE) : error_fix(e, "docs/credentials.md, \"What a credential can do\", lists those that are");
+}
+
+static int ask_with(struct test *t, const struct vault_text values[PART_N], struct error *e) {
+        const struct vault_text *value = &values[PART_SECRET];
+        int r = find_kind(t, value, e);
+
+        if (r < 0)
+                return r;
+        if (!scope_host(t->kind)) {
+                scope_read_local(t->kind, value->p, value->n, &t->a);
+                return 0;
+        }
+        return (r = choose_host(t, e)) < 0 ? r : ask_provider(t, values, e);
+}
+
 static int ask(struct test *t, struct error *e) {
-        _cleanup_vault_ struct vault_text value = {};
-        int r = check_source(t, e);
+        struct vault_text values[PART_N] = {};
 
         if (t->secret->mint) {
                 error_set(e, ENOTSUP, "the secret %s is asked for anew by each run: what such a token may do stands in the policy", t->secret->name);
                 return error_fix(e, "a run refuses one that is wider than its policy says");
         }
-        if (r < 0 || (r = secret_source_read(t->secret, NULL, &value, e)) < 0)
-                return r;
-        const struct secret_kind *form = secret_kind_of(value.p, value.n);
-        t->kind_name = form ? form->name : NULL;
-        t->kind = scope_kind_of(value.p, value.n, t->implicit ? NULL : &t->policy->network, t->secret->name);
-        if (t->kind == SCOPE_UNKNOWN) {
-                error_set(e, ENOTSUP, "the secret %s is %s: there is nobody who could be asked what it may do", t->secret->name,
-                          form          ? "of a kind whose provider tells nothing"
-                          : t->implicit ? "of no form that is known, and no policy was named whose rules could say whose it is"
-                                        : "of no form that is known, and no rule sends it to a provider that is");
-                return !form && t->implicit ? error_fix(e, "name it: -f " POLICY_HERE) : error_fix(e, "docs/credentials.md, \"What a credential can do\", lists those that are");
-        }
-        if (!scope_host(t->kind)) {
-                scope_read_local(t->kind, value.p, value.n, &t->a);
-                return 0;
-        }
-        return (r = choose_host(t, e)) < 0 ? r : ask_provider(t, &value, e);
+        int r = read_values(t, values, e);
+        if (r >= 0)
+                r = ask_with(t, values, e);
+        for (size_t i = 0; i < PART_N; i++)
+                vault_free(&values[i]);
+        return r;
 }
 
 /* --- what came of it --- */

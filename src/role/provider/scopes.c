@@ -117,11 +117,11 @@ static int sign(const struct provider_job *job, const struct scope_question *q, 
                 return error_set(e, EINVAL, "the request cannot be signed");
         place.method = (struct request_text){q->method, strlen(q->method)};
         sha256(q->body ? q->body : "", q->body ? strlen(q->body) : 0, hash);
-        (void)sha256_text(hash, s->digest);
+        const char *digits = str_after(sha256_text(hash, s->digest), "sha256:");
         region_of(s->host, s->region);
         field[n++] = (struct sigv4_field){{"host", 4}, {s->host, (size_t)n_host}};
         field[n++] = (struct sigv4_field){{"x-amz-date", 10}, {s->time, SIGV4_TIME}};
-        const struct sigv4_request r = {.request = &place, .field = field, .n_fields = n, .payload = {s->digest, strlen(s->digest)}, .time = {s->time, SIGV4_TIME},
+        const struct sigv4_request r = {.request = &place, .field = field, .n_fields = n, .payload = {digits, 2 * SHA256_SIZE}, .time = {s->time, SIGV4_TIME},
                                         .region = {s->region, strlen(s->region)}, .service = {q->service, strlen(q->service)}};
         const struct sigv4_credentials c = {.access = {job->text[PROVIDER_CLIENT_ID], strlen(job->text[PROVIDER_CLIENT_ID])},
                                             .secret = {job->text[PROVIDER_CREDENTIAL], strlen(job->text[PROVIDER_CREDENTIAL])}, .token = {session, strlen(session)}};
