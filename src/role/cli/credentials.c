@@ -66,6 +66,8 @@ static int set_variable(struct plan *p, const char *name, const char *value, str
 
 /* The user's own words would carry it inside. */
 static int check_words(const struct plan *p, const struct secret *s, const struct vault_text *value, struct error *e) {
+        if (!value->p)
+                return 0;
         for (size_t i = 0; i < p->env.n; i++)
                 if (strstr(p->env.items[i], value->p)) {
                         error_set(e, EPERM, "the variable %.*s has the value of the secret %s, which would stand in the sandbox",

@@ -40,6 +40,7 @@ static int run_set(const char *tool, const char *name, const char *value) {
                 sigset_t none;
                 sigemptyset(&none);
                 (void)sigprocmask(SIG_SETMASK, &none, NULL);
+                (void)setsid(); /* the terminal is the command's: nothing is asked there */
                 if (null >= 0 && dup2(pair[0], 0) == 0 && dup2(null, 1) == 1 && dup2(null, 2) == 2)
                         execl(tool, "belljar-tool", "secret", "set", name, (char *)NULL);
                 _exit(127);
@@ -48,7 +49,7 @@ static int run_set(const char *tool, const char *name, const char *value) {
         size_t n = strlen(value);
         bool written = pid > 0 && write(pair[1], value, n) == (ssize_t)n; /* it fits into a pipe */
         close(pair[1]);
-        /* It may ask for a passphrase at the terminal, which nobody would see here: it is not waited for long. */
+        /* A store's key may take a while to be made; the run waits meanwhile. */
         for (int i = 0; pid > 0; i++) {
                 if (waitpid(pid, &status, WNOHANG) == pid)
                         break;
@@ -119,9 +120,15 @@ static int start(const struct secret *s, const struct plan *p, const struct vaul
         return provider_start(&job, p, ret, e);
 }
 
+/* It has the token, until the next overwrites it. */
+static void forget_reply(struct minted *m) {
+        if (m->provider.reply.p)
+                explicit_bzero(m->provider.reply.p, m->provider.reply.n);
+}
+
 int minted_get(const struct secret *s, const struct plan *p, struct vault_text *value, struct vault_text *client_secret, struct minted *ret, struct error *e) {
         struct minted m = {.state = MINTED_LIVES, .provider = PROVIDER_NONE};
-        const struct provider_reply *a;
+        const struct provider_reply *a = NULL;
         struct error inner = {};
         int r = start(s, p, value, client_secret, &m.provider, &inner);
 
@@ -130,14 +137,14 @@ int minted_get(const struct secret *s, const struct plan *p, struct vault_text *
                 snprintf(m.host, sizeof(m.host), "%s", a->host);
                 r = a->value[0] ? keep_value(value, a->value, &inner) : error_set(&inner, EBADMSG, "there is no token");
                 set_times(&m, a->seconds);
-                if (a->next[0])
-                        rotated(s, a->next);
         }
+        if (a && a->next[0]) /* also where its token was refused */
+                rotated(s, a->next);
         if (r < 0) {
                 provider_end(&m.provider);
                 return error_set(e, -r, "the secret %s cannot be minted: %s", s->name, inner.msg);
         }
-        explicit_bzero(m.provider.reply.p, m.provider.reply.n);
+        forget_reply(&m);
         *ret = m;
         return 0;
 }
@@ -207,8 +214,7 @@ bool minted_ready(struct minted *m, const struct secret *s, struct vault_text *v
                 provider_end(&m->provider);
         } else
                 left(m, a->why);
-        if (m->provider.reply.p)
-                explicit_bzero(m->provider.reply.p, m->provider.reply.n);
+        forget_reply(m);
         if (m->then_revoke && m->state == MINTED_ENDING) {
                 m->then_revoke = false;
                 m->state = MINTED_LIVES;

@@ -57,7 +57,7 @@ static int revoke(const struct provider_job *job, struct provider_reply *reply, 
         const char *token;
 
         while ((token = tokens_first())) {
-                struct client_answer a;
+                struct client_answer a = {};
                 char *bearer = client_scratch();
                 int n = snprintf(bearer, PART_MAX, "Bearer %s", token);
                 int r = call(job, "DELETE", "/installation/token", bearer, (size_t)n, NULL, 0, PROVIDER_REVOKE_MS - 500, reply, &a, e);
@@ -72,7 +72,7 @@ static int revoke(const struct provider_job *job, struct provider_reply *reply, 
 
 static int mint(const struct provider_job *job, struct provider_reply *reply, struct error *e) {
         _cleanup_token_ struct token_answer t = {};
-        struct client_answer a;
+        struct client_answer a = {};
         struct error inner = {};
         char *bearer = client_scratch(), *body = bearer + PART_MAX, path[80];
         ssize_t n = write_jwt(job, bearer, PART_MAX, e), k;

@@ -57,7 +57,7 @@ static int mint(const struct provider_job *job, struct provider_reply *reply, st
         const bool by_refresh = flag(job, PROVIDER_REFRESH);
         _cleanup_token_ struct token_answer t = {};
         char *form = client_scratch();
-        struct client_answer a;
+        struct client_answer a = {};
         size_t n = 0;
         int r = token_form_add(form, FORM_MAX, &n, "grant_type", by_refresh ? "refresh_token" : "client_credentials");
 
@@ -95,7 +95,7 @@ static int revoke(const struct provider_job *job, struct provider_reply *reply, 
         const char *token;
 
         while ((token = tokens_first())) {
-                struct client_answer a;
+                struct client_answer a = {};
                 size_t n = 0;
                 int r = 0;
                 if (!*job->text[PROVIDER_REVOKE_URL])
