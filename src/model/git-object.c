@@ -119,7 +119,7 @@ static int read_tag(struct cursor *c, const char **ret_person, size_t *ret_n, st
 int git_object_read(const struct git_sign *s, const char *text, size_t n, bool *ret_tag, struct error *e) {
         struct cursor c = {text, text + n};
         const bool tag = n >= 7 && memcmp(text, "object ", 7) == 0;
-        const char *person = NULL;
+        const char *person = "";
         size_t n_person = 0;
 
         if (n > GIT_OBJECT_MAX)
