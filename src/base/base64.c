@@ -18,7 +18,7 @@ size_t base64_encode(const void *data, size_t n, char *ret) {
         return (size_t)(o - ret);
 }
 
-static int value_of(char c) {
+int base64_value(char c) {
         if (c >= 'A' && c <= 'Z')
                 return c - 'A';
         if (c >= 'a' && c <= 'z')
@@ -36,7 +36,7 @@ ssize_t base64_decode(const char *s, size_t n, char *ret, size_t size) {
         while (n > 0 && s[n - 1] == '=')
                 n--;
         for (size_t i = 0; i < n; i++) {
-                int v = value_of(s[i]);
+                int v = base64_value(s[i]);
                 if (v < 0)
                         return -EINVAL;
                 bits = bits << 6 | (uint32_t)v;
