@@ -576,7 +576,8 @@ size_t body_field_feed(struct body_field *b, const char *p, size_t n, bool last,
         for (; i < n && !b->spoiled && b->kind != BODY_OTHER; i++)
                 if (!(b->kind == BODY_FORM ? feed_form(b, &s, p[i]) : feed_json(b, &s, p[i])))
                         spoil(b, &s);
-        memcpy(s.out + s.n, p + i, n - i);
+        if (i < n)
+                memcpy(s.out + s.n, p + i, n - i);
         s.n += n - i;
         if (last && !b->spoiled && b->kind != BODY_OTHER && !ends_well(b, &s))
                 spoil(b, &s);

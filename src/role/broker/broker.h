@@ -215,5 +215,5 @@ bool credential_body_begin(struct credential_body *x, const struct http_head *he
 void credential_body_end(struct credential_body *x);
 /* How many bytes it holds back at most. */
 size_t credential_body_held(void);
-/* The next *n bytes with the credential where it belongs; NULL: x->why says why they may not go on. Good until the next call. */
-const char *credential_body_fill(struct credential_body *x, const char *p, size_t *n, bool last) _must_check_;
+/* The next *n bytes with the credential where it belongs; false: x->why says why they may not go on. Good until the next call. */
+bool credential_body_fill(struct credential_body *x, const char **p, size_t *n, bool last) _must_check_;

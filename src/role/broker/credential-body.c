@@ -46,18 +46,19 @@ void credential_body_end(struct credential_body *x) {
 
 size_t credential_body_held(void) { return credential_block()->place == SECRET_BODY ? BODY_FIELD_HELD_MAX : 0; }
 
-const char *credential_body_fill(struct credential_body *x, const char *p, size_t *n, bool last) {
+bool credential_body_fill(struct credential_body *x, const char **p, size_t *n, bool last) {
         static char filled[HTTP_RELAY_BYTES + BODY_FIELD_HELD_MAX], why[160];
         const struct net_secret_block *b = credential_block();
 
         if (!x->field || *n > HTTP_RELAY_BYTES)
-                return p;
+                return true;
         if (credential_generation() - x->generation >= CREDENTIAL_GENERATIONS) {
                 x->why = "the body takes longer than the secret that goes into it lives";
-                return NULL;
+                return false;
         }
         const bool was = x->field->put;
-        *n = body_field_feed(x->field, p, *n, last, filled);
+        *n = body_field_feed(x->field, *p, *n, last, filled);
+        *p = filled;
         x->carries = x->field->put;
         if (x->carries && x->field->spoiled)
                 x->why = "the body that has a secret in it is not what its type says, or has the secret's field twice";
@@ -66,5 +67,5 @@ const char *credential_body_fill(struct credential_body *x, const char *p, size_
                 x->why = why;
                 x->carries = false;
         }
-        return x->why ? NULL : filled;
+        return !x->why;
 }

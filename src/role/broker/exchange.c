@@ -325,7 +325,7 @@ static enum http_relay_verdict on_response(struct http_relay *r, struct http1_ou
 static size_t rewrite(struct http_relay *r, bool up, const char *p, size_t n, bool last, char *out) {
         struct exchange *x = exchange_of(r);
 
-        if (up && !(p = credential_body_fill(&x->body, p, &n, last)))
+        if (up && !credential_body_fill(&x->body, &p, &n, last))
                 return SIZE_MAX;
         x->carries |= up && x->body.carries;
         return r->state == HTTP_RELAY_TUNNEL ? credential_rewrite_frames(&x->rewrites[up], &x->frames, p, n, out)
