@@ -170,7 +170,7 @@ static bool read_answer(const struct provider_job *job, enum scope_kind k, size_
         if (a->n_body > 0)
                 memcpy(body, a->body, r.n_body);
         hide(body, r.n_body);
-        for (; r.n_fields < a->head->n_fields; r.n_fields++) {
+        for (; a->head && r.n_fields < a->head->n_fields; r.n_fields++) {
                 const struct http_field *f = &a->head->field[r.n_fields];
                 struct http_text name = http_field_name(a->head, f), v = http_field_value(a->head, f);
                 size_t n = MIN(v.n, FIELD_MAX);
