@@ -203,10 +203,10 @@ static int begin_value(struct json_model *m, uint8_t c) {
                 m->number = c == '-' ? MINUS : c == '0' ? ZERO : DIGITS;
                 return 0;
         }
-        for (uint8_t i = 0; i < ELEMENTSOF(literals); i++)
+        for (size_t i = 0; i < ELEMENTSOF(literals); i++)
                 if (c == (uint8_t)literals[i][0]) {
                         m->state = LITERAL;
-                        m->literal = i;
+                        m->literal = (uint8_t)i;
                         m->hex = 1; /* of its letters */
                         return 0;
                 }
