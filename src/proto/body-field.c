@@ -237,10 +237,9 @@ static void after_value(struct body_field *b) {
 }
 
 static bool enter(struct body_field *b, bool object) {
-        const uint64_t bit = 1ull << b->depth;
-
         if (b->depth == BODY_FIELD_DEPTH_MAX)
                 return false;
+        const uint64_t bit = 1ull << b->depth;
         /* The outermost, or what the path's last key has led to. */
         if (object && b->on_path == b->depth && b->on_path < b->n_keys && (b->depth == 0 || b->wanted)) {
                 b->seen[b->on_path] = false;
