@@ -42,8 +42,16 @@ struct contain {
 
 /* Each returns false where the comparison is over: for want of memory, of work, or because there is an answer. */
 bool contain_work(struct contain *c, uint64_t n);
-bool contain_hard(struct contain *c);
-bool contain_no_memory(struct contain *c);
+static inline bool contain_hard(struct contain *c) {
+        c->ret->why = CONTAIN_HARD;
+        c->done = true;
+        return false;
+}
+static inline bool contain_no_memory(struct contain *c) {
+        c->err = -ENOMEM;
+        c->done = true;
+        return false;
+}
 /* c->r is the witness. */
 bool contain_no(struct contain *c, enum contain_why why, const struct verdict *parent, const struct verdict *child);
 /* Copies it. */

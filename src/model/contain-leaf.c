@@ -276,7 +276,7 @@ static bool gather_fields(struct leaf *l) {
 
 
 static bool gather_bodies(struct leaf *l, uint64_t list[2 * LIMITS_MAX + 2], size_t *ret_n) {
-        uint64_t limits[LIMITS_MAX];
+        uint64_t limits[LIMITS_MAX] = {};
         size_t n = 0;
 
         *ret_n = 0;

@@ -6,18 +6,6 @@
 
 /* The parts that others share */
 
-bool contain_no_memory(struct contain *c) {
-        c->err = -ENOMEM;
-        c->done = true;
-        return false;
-}
-
-bool contain_hard(struct contain *c) {
-        c->ret->why = CONTAIN_HARD;
-        c->done = true;
-        return false;
-}
-
 bool contain_work(struct contain *c, uint64_t n) {
         c->work += n;
         return c->work <= CONTAIN_WORK_MAX || contain_hard(c);

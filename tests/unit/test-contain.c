@@ -131,10 +131,10 @@ static void side_make(struct side *s, const char *text) {
                         char *value = strchr(k, '=');
                         if (value)
                                 *value++ = 0;
-                        if (streq(k, "run")) {
+                        if (value && streq(k, "run")) {
                                 s->n.run = NETWORK_NO_BUDGET;
                                 s->n.has_run = run = true;
-                                *(strncmp(value, "up", 2) == 0 ? &s->n.run.up : &s->n.run.requests) = (uint64_t)atoi(strchr(value, ':') + 1);
+                                *(strncmp(value, "up", 2) == 0 ? &s->n.run.up : &s->n.run.requests) = (uint64_t)atoi(value + strcspn(value, ":") + 1);
                         } else
                                 set_key(s, &u, &written, k, value ?: k + strlen(k));
                 }
@@ -327,10 +327,10 @@ static enum contain_why shows(const struct side *p, const struct side *q, const 
 
 static bool narrower(struct random *r, const struct network *from, struct network *to) {
         /* A rule of the parent's once more, with something taken away or added. */
-        const struct network_rule *o = &from->rules[draw(r, (uint32_t)from->n_rules)];
+        const struct network_rule *o = &from->rules[draw(r, (uint32_t)MAX(from->n_rules, 1u))];
         struct network_rule u = {.deny = o->deny, .kind = o->kind, .range = o->range, .protocols = o->protocols, .any_query = o->any_query,
                                  .body_written = o->body_written, .body = o->body, .shapes = o->shapes, .websocket = o->websocket,
-                                 .provenance = o->provenance, .budget = SIZE_MAX, .line = (unsigned)to->n_rules + 2, .headers = o->headers,
+                                 .provenance = o->provenance && draw(r, 4), .budget = SIZE_MAX, .line = (unsigned)to->n_rules + 2, .headers = o->headers,
                                  .header_bytes = o->header_bytes};
         unsigned written = WROTE_PROTOCOL | WROTE_HEADERS;
         struct error e = {};
