@@ -127,7 +127,9 @@ int policy_read_sign(struct policy_reader *c, const struct policy_key *section, 
         for (const struct yaml_node *key = map->first; key; key = key->next) {
                 const struct policy_key *k = policy_key_find(section, key->text);
                 const struct yaml_node *v = key->value;
-                if ((r = k ? policy_read_scalar(c, k, v) : policy_read_unknown(c, section, key)) < 0)
+                if (!k)
+                        return policy_read_unknown(c, section, key);
+                if ((r = policy_read_scalar(c, k, v)) < 0)
                         return r;
                 if (k->type == KEY_BOOL) {
                         bool *field = streq(policy_key_leaf(k), "tags") ? &s->tags : &s->commits;

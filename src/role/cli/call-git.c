@@ -95,8 +95,10 @@ static void set_environment(const struct git_key *key, bool protocol, const char
         _cleanup_free_ char *socket = key->source == GIT_KEY_AGENT && agent ? strdup(agent) : NULL;
         char *values[ELEMENTSOF(kept)];
 
-        for (size_t i = 0; i < ELEMENTSOF(kept); i++)
-                values[i] = getenv(kept[i]) ? strdup(getenv(kept[i])) : NULL;
+        for (size_t i = 0; i < ELEMENTSOF(kept); i++) {
+                const char *value = getenv(kept[i]);
+                values[i] = value ? strdup(value) : NULL;
+        }
         if (clearenv() != 0)
                 fail("the environment cannot be cleared", 0);
         for (size_t i = 0; i < ELEMENTSOF(kept); i++)
