@@ -104,7 +104,7 @@ static bool ambiguous(const struct credentials *c, size_t i) {
 static int read_sources(const struct secret *s, size_t n, const char *base_dir, struct vault_text *values, struct vault_text *beside, struct error *e) {
         struct secret all[2 * SECRETS_MAX] = {};
         struct vault_text texts[2 * SECRETS_MAX] = {};
-        size_t of[SECRETS_MAX], k = n;
+        size_t of[SECRETS_MAX] = {}, k = n;
         int r = 0;
 
         /* From before there is a value: no other process of this user reads this one's memory, or traces it. */

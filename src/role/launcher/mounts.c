@@ -236,7 +236,7 @@ static void do_file(struct launcher *x, const struct plan_op *op, size_t i) {
 static void do_socket(struct launcher *x, const struct plan_op *op, size_t i) {
         struct sockaddr_un a = {.sun_family = AF_UNIX};
         struct init_msg m = {.type = INIT_CALLS};
-        int r;
+        int r = 0;
 
         snprintf(a.sun_path, sizeof(a.sun_path), STAGE "/s/%zu", i);
         _cleanup_fd_ int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
