@@ -17,3 +17,36 @@ size_t base64_encode(const void *data, size_t n, char *ret) {
         }
         return (size_t)(o - ret);
 }
+
+int base64_value(char c) {
+        if (c >= 'A' && c <= 'Z')
+                return c - 'A';
+        if (c >= 'a' && c <= 'z')
+                return c - 'a' + 26;
+        if (c >= '0' && c <= '9')
+                return c - '0' + 52;
+        return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
+}
+
+ssize_t base64_decode(const char *s, size_t n, char *ret, size_t size) {
+        uint32_t bits = 0;
+        unsigned n_bits = 0;
+        size_t done = 0;
+
+        while (n > 0 && s[n - 1] == '=')
+                n--;
+        for (size_t i = 0; i < n; i++) {
+                int v = base64_value(s[i]);
+                if (v < 0)
+                        return -EINVAL;
+                bits = bits << 6 | (uint32_t)v;
+                n_bits += 6;
+                if (n_bits < 8)
+                        continue;
+                n_bits -= 8;
+                if (done == size)
+                        return -ENOBUFS;
+                ret[done++] = (char)(bits >> n_bits);
+        }
+        return (ssize_t)done;
+}

@@ -296,3 +296,10 @@ bool address_allowed(const struct request_address *a, const struct address_range
         }
         return true;
 }
+
+bool address_special_range(size_t index, struct address_range *ret) {
+        if (index >= ELEMENTSOF(specials))
+                return false;
+        *ret = specials[index].range;
+        return true;
+}

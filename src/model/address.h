@@ -58,3 +58,5 @@ bool address_range_has(const struct address_range *r, const struct request_addre
 /* True when a connection may be made to it: it is public, or one of the ranges has it and each address that it carries is
  * public or in one of them as well. A metadata service is opened by a range of just that one address only. */
 bool address_allowed(const struct request_address *a, const struct address_range *ranges, size_t n);
+/* The index-th range of the registries, of whatever class; false when there are no more. */
+bool address_special_range(size_t index, struct address_range *ret);

@@ -3,7 +3,13 @@
  * version. */
 #pragma once
 
+#include <stdbool.h>
+#include <string.h>
+
 struct network_preset {
         const char *name, *text; /* name NULL: the end */
 };
 extern const struct network_preset network_presets[], network_recipes[];
+
+/* Its hosts are asked for models' answers. */
+static inline bool network_preset_models(const struct network_preset *p) { return strstr(p->text, "\nmodels: true\n"); }

@@ -89,6 +89,9 @@ static void rule_text(struct strbuf *b, const struct network_rule *r) {
         }
         if (r->secret)
                 strbuf_printf(b, ", secret %s", r->secret);
+        list(b, ", models ", &r->models);
+        if (r->to)
+                strbuf_printf(b, ", to %s", r->to);
 }
 
 void network_text(struct strbuf *b, const struct network *n) {
@@ -192,6 +195,8 @@ static void rule_json(struct json *j, const struct network *n, const struct netw
         }
         json_end(j, ']');
         json_str(j, "secret", r->secret);
+        json_list(j, "models", &r->models);
+        json_str(j, "to", r->to);
         json_str(j, "use", r->preset);
         json_num(j, "line", r->line);
         json_end(j, '}');

@@ -4,7 +4,7 @@
 
 #include "base/utf8.h"
 #include "model/canonical.h"
-#include "model/network.h"
+#include "model/network-route.h"
 #include "model/provenance.h"
 
 const char *const network_shape_names[] = {
@@ -46,6 +46,8 @@ void network_rule_clear(struct network_rule *r) {
         free(r->query);
         free(r->addresses);
         free(r->secret);
+        free(r->to);
+        strlist_clear(&r->models);
         free(r->preset);
         *r = (struct network_rule){};
 }
@@ -459,7 +461,7 @@ static bool only_port(const struct network_rule *r, uint16_t port) {
 }
 
 #define LOOKS_AT (WROTE_METHODS | WROTE_PATHS | WROTE_QUERY | WROTE_HEADERS | WROTE_BODY | WROTE_SHAPES | \
-                  WROTE_WEBSOCKET | WROTE_PROVENANCE | WROTE_SECRET | WROTE_READ_BUDGET)
+                  WROTE_WEBSOCKET | WROTE_PROVENANCE | WROTE_SECRET | WROTE_READ_BUDGET | WROTE_TO | WROTE_MODELS)
 
 static const char *key_of(unsigned written) {
         static const struct { unsigned bit; const char *name; } names[] = {
@@ -467,7 +469,7 @@ static const char *key_of(unsigned written) {
                 {WROTE_BODY, "body"}, {WROTE_SHAPES, "shapes"}, {WROTE_WEBSOCKET, "websocket"},
                 {WROTE_PROVENANCE, "provenance"}, {WROTE_SECRET, "secret"},
                 {WROTE_READ_BUDGET, "a budget of requests or url"}, {WROTE_BUDGET, "budget"},
-                {WROTE_ADDRESSES, "addresses"},
+                {WROTE_ADDRESSES, "addresses"}, {WROTE_TO, "to"}, {WROTE_MODELS, "models"},
         };
         for (size_t i = 0; i < ELEMENTSOF(names); i++)
                 if (written & names[i].bit)
@@ -547,16 +549,20 @@ static int check_allow(struct network_rule *r, unsigned written, struct error *e
         }
         if ((x = default_port(r, r->protocols == NETWORK_HTTP ? "80" : "443", e)) < 0)
                 return x;
-        if (written & WROTE_ADDRESSES && r->kind == NETWORK_ADDRESS)
+        if (written & WROTE_ADDRESSES && r->kind == NETWORK_ADDRESS && !r->to)
                 return error_set(e, EINVAL, "addresses beside a host that is an address itself");
         if (r->protocols & NETWORK_UNREAD)
                 return 0;
+        if (r->methods.n == 0 && r->models.n > 0 && (x = network_add_method(r, "POST", e)) < 0)
+                return x;
         if (r->methods.n == 0 && ((x = network_add_method(r, "GET", e)) < 0 || (x = network_add_method(r, "HEAD", e)) < 0))
                 return x;
         if (r->websocket && !strlist_has(&r->methods, "GET") && !strlist_has(&r->methods, "*")) {
                 error_set(e, EINVAL, "websocket in a rule whose methods lack GET, by which one is opened");
                 return error_fix(e, "add GET to methods");
         }
+        if ((x = network_check_route(r, written, e)) < 0)
+                return x;
         if (!(written & WROTE_HEADERS) || r->headers == 0)
                 r->headers = HEADERS_DEFAULT;
         if (!(written & WROTE_HEADERS) || r->header_bytes == 0)
@@ -566,7 +572,7 @@ static int check_allow(struct network_rule *r, unsigned written, struct error *e
 
 static int check_deny(struct network_rule *r, unsigned written, struct error *e) {
         const unsigned never = WROTE_HEADERS | WROTE_BODY | WROTE_PROVENANCE | WROTE_SECRET | WROTE_BUDGET |
-                               WROTE_READ_BUDGET | WROTE_ADDRESSES;
+                               WROTE_READ_BUDGET | WROTE_ADDRESSES | WROTE_TO | WROTE_MODELS;
 
         if (written & never) {
                 error_set(e, EINVAL, "%s in a rule that denies", key_of(written & never));

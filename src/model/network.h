@@ -96,6 +96,9 @@ struct network_rule {
         size_t n_addresses;
         size_t budget;               /* index into struct network's; SIZE_MAX: none */
         char *secret;                /* its name; NULL */
+        char *to;                    /* the origin that its requests go to in place of its host (network-route.h); NULL */
+        struct strlist models;       /* patterns, of which a request's body names one; none: any */
+        bool model;                  /* what it leads to is a model's: what passes is told apart in the report */
         char *preset;                /* that it came from, or the recipe; NULL */
         bool yields;                 /* a recipe's, to spare words: a rule of the user's for that very host takes its place */
         unsigned line, column;       /* in the policy's file; 0: the command line */
@@ -140,6 +143,7 @@ enum network_written {
         WROTE_BODY = 64, WROTE_SHAPES = 128, WROTE_WEBSOCKET = 256, WROTE_PROVENANCE = 512, WROTE_SECRET = 1024,
         WROTE_BUDGET = 2048, WROTE_ADDRESSES = 4096, WROTE_READ_BUDGET = 8192, /* one of requests or url */
         WROTE_NOVEL = 16384, /* the budget has novel */
+        WROTE_TO = 32768, WROTE_MODELS = 65536,
 };
 int network_add_rule(struct network *n, struct network_rule *r, unsigned written, struct error *e) _must_check_;
 /* Keeps a budget; its index, or SIZE_MAX where memory is out. */

@@ -3,6 +3,7 @@
 #include <strings.h>
 #include <sys/types.h>
 
+#include "base/base64.h"
 #include "base/str.h"
 #include "model/placeholder.h"
 #include "model/request.h"
@@ -334,40 +335,6 @@ static bool has_known(const char *s, size_t n) {
         return false;
 }
 
-static int base64_value(char c) {
-        if (is_upper(c))
-                return c - 'A';
-        if (is_lower(c))
-                return c - 'a' + 26;
-        if (is_digit(c))
-                return c - '0' + 52;
-        return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
-}
-
-/* As a lax server decodes it, either alphabet, with or without padding. -EINVAL, -ENOBUFS. */
-static ssize_t base64_decode(struct request_text t, char *ret, size_t size) {
-        uint32_t bits = 0;
-        unsigned n_bits = 0;
-        size_t n = 0;
-
-        while (t.n > 0 && t.p[t.n - 1] == '=')
-                t.n--;
-        for (size_t i = 0; i < t.n; i++) {
-                int v = base64_value(t.p[i]);
-                if (v < 0)
-                        return -EINVAL;
-                bits = bits << 6 | (uint32_t)v;
-                n_bits += 6;
-                if (n_bits < 8)
-                        continue;
-                n_bits -= 8;
-                if (n == size)
-                        return -ENOBUFS;
-                ret[n++] = (char)(bits >> n_bits);
-        }
-        return (ssize_t)n;
-}
-
 /* A user without a password is none, unless the user is the secret itself, as with Stripe and `https://TOKEN@github.com`: of
  * a known kind, or a long word of letters and digits. */
 static bool is_secret_user(const char *s, size_t n) {
@@ -389,7 +356,7 @@ static bool basic_is_secret(struct request_text t) {
 
         if (t.n == 0)
                 return false;
-        ssize_t n = base64_decode(t, decoded, sizeof(decoded));
+        ssize_t n = base64_decode(t.p, t.n, decoded, sizeof(decoded));
         if (n <= 0)
                 return n < 0; /* nobody knows what a server makes of what cannot be decoded */
         const char *colon = memchr(decoded, ':', (size_t)n);

@@ -9,12 +9,12 @@ static const char *const op_names[] = {
         [OP_DIR] = "dir", [OP_SYMLINK] = "link", [OP_BIND] = "bind", [OP_SCRATCH] = "scratch", [OP_OVERLAY] = "overlay",
         [OP_IMAGE_LAYER] = "image-layer", [OP_IMAGE] = "image", [OP_PROC] = "proc", [OP_SYSFS] = "sysfs", [OP_DEVPTS] = "devpts", [OP_MQUEUE] = "mqueue", [OP_MASK] = "mask",
         [OP_READONLY] = "read-only", [OP_LAYER_DIR] = "layer-dir", [OP_LAYER_WHITEOUT] = "hide",
-        [OP_LAYER_FILE] = "layer-file", [OP_FILE] = "file",
+        [OP_LAYER_FILE] = "layer-file", [OP_FILE] = "file", [OP_SOCKET] = "socket",
 };
 
 static const struct { unsigned flag; const char *name; } flag_names[] = {
         {PLAN_READONLY, "ro"}, {PLAN_RECURSIVE, "recursive"}, {PLAN_DEVICE, "device"}, {PLAN_UPPER, "upper"},
-        {PLAN_OPTIONAL, "optional"}, {PLAN_IDMAP, "idmap"}, {PLAN_STORE, "store"}, {PLAN_VOLUME, "volume"},
+        {PLAN_OPTIONAL, "optional"}, {PLAN_IDMAP, "idmap"}, {PLAN_STORE, "store"}, {PLAN_VOLUME, "volume"}, {PLAN_EXEC, "exec"},
 };
 
 static const struct { unsigned use; const char *name; } use_names[] = {
@@ -56,6 +56,8 @@ void plan_free(struct plan *p) {
         free(p->hostname);
         free(p->cgroup);
         free(p->state);
+        free(p->ssh);
+        free(p->ssh_keygen);
         free(p->ids.outer_uid_map);
         free(p->ids.outer_gid_map);
         free(p->ids.inner_uid_map);
@@ -63,9 +65,12 @@ void plan_free(struct plan *p) {
         free(p->ids.store_map);
         strlist_clear(&p->env);
         strlist_clear(&p->argv);
+        strlist_clear(&p->hide);
+        free(p->parent);
         strlist_clear(&p->without);
         strlist_clear(&p->use);
         strlist_clear(&p->notes);
+        strlist_clear(&p->calls);
         free(p->network.ports);
         free(p->network.targets);
         free(p->network.table);
@@ -131,6 +136,15 @@ bool plan_writes_through(const struct plan *p) {
         for (size_t i = 0; i < p->n_ops; i++)
                 if (p->ops[i].kind == OP_BIND && !(p->ops[i].flags & (PLAN_READONLY | PLAN_DEVICE)))
                         return true;
+        return false;
+}
+
+bool plan_writes_volume(const struct plan *p, const char *path) {
+        for (size_t i = 0; i < p->n_ops; i++) {
+                const struct plan_op *o = &p->ops[i];
+                if ((o->flags & PLAN_VOLUME) && !(o->flags & PLAN_READONLY) && o->source && path_beneath(path, o->source))
+                        return true;
+        }
         return false;
 }
 
@@ -202,6 +216,14 @@ char *plan_format(const struct plan *p) {
                 _cleanup_free_ char *text = secret_text(&p->network.secrets[i]);
                 strbuf_printf(&b, "secret     %s\n", text ? text : "?");
         }
+        for (size_t i = 0; p->git && i < p->git->n_hosts; i++) {
+                _cleanup_free_ char *text = git_host_text(&p->git->hosts[i]);
+                strbuf_printf(&b, "git_ssh    %s\n", text ? text : "?"); /* checked: printable (git.c) */
+        }
+        if (p->git && p->git->sign.on) {
+                _cleanup_free_ char *text = git_sign_text(&p->git->sign);
+                strbuf_printf(&b, "sign       %s\n", text ? text : "?");
+        }
         for (size_t i = 0; i < p->notes.n; i++) {
                 _cleanup_free_ char *v = str_visible_dup(p->notes.items[i]);
                 strbuf_printf(&b, "note       %s\n", v ? v : "?");
@@ -252,6 +274,8 @@ void plan_json(const struct plan *p, bool full, struct json *j) {
         size_t n = list_limits(p, limits);
 
         json_str(j, "name", p->name);
+        json_str(j, "parent", p->parent);
+        json_num(j, "depth", p->depth);
         json_str(j, "tier", tier_name(p->tier));
         json_str(j, "why_tier", p->why_tier);
         json_str(j, "nesting", nesting_name(p->nesting));
@@ -298,9 +322,17 @@ void plan_json(const struct plan *p, bool full, struct json *j) {
                 json_end(j, '}');
         }
         json_end(j, '}');
+        json_list(j, "hide", &p->hide);
         json_list(j, "without", &p->without);
         json_list(j, "use", &p->use);
         json_list(j, "notes", &p->notes);
+        json_list(j, "calls", &p->calls);
+        if (p->git)
+                git_json(j, p->git);
+        json_begin(j, "delegates", '[');
+        for (size_t i = 0; i < p->n_delegates; i++)
+                json_str(j, NULL, p->delegates[i].name);
+        json_end(j, ']');
         json_begin(j, "volumes", '[');
         for (size_t i = 0; i < p->n_ops; i++) {
                 const struct plan_op *op = &p->ops[i];
@@ -312,6 +344,11 @@ void plan_json(const struct plan *p, bool full, struct json *j) {
                 json_bool(j, "writable", !(op->flags & PLAN_READONLY));
                 json_end(j, '}');
         }
+        json_end(j, ']');
+        json_begin(j, "layers", '[');
+        for (size_t i = 0; i < p->n_ops; i++)
+                if (p->ops[i].kind == OP_IMAGE_LAYER)
+                        json_str(j, NULL, p->ops[i].source);
         json_end(j, ']');
         json_begin(j, "shown", '[');
         for (size_t i = 0; i < p->n_ops; i++)

@@ -28,6 +28,7 @@ enum plan_op_kind {
         OP_MASK,     /* cover what `target` shows with an empty file or directory; nothing there is no error */
         OP_READONLY, /* attach `target` once more onto itself, read-only */
         OP_FILE,     /* attach a file with the content `source` at `target`, read-only */
+        OP_SOCKET,   /* a listening socket at `target`, whose other side is the guard's (proto/call-msg.h) */
         /* In layer `layer`, beneath its root: */
         OP_LAYER_DIR,     /* a directory with the mode and owner that the tree below has there; else `mode`, the sandbox's */
         OP_LAYER_WHITEOUT,/* hides what the layers below have at `target` */
@@ -43,6 +44,7 @@ enum {
         PLAN_IDMAP = 32,    /* run by root: show the owner's files as the sandbox user's */
         PLAN_VOLUME = 128,  /* the user's -v */
         PLAN_BYTES = 256,   /* content that is not to be read by people */
+        PLAN_EXEC = 512,    /* of OP_FILE: a program */
         PLAN_STORE = 64,    /* run by root: a tree of an image, whose ids are the store's */
 };
 
@@ -115,9 +117,18 @@ struct plan_network {
         size_t n_secrets;
 };
 
+/* A policy that the run may hand on: `delegate NAME` inside. */
+struct plan_delegate {
+        char *name, *file; /* file: for people */
+        char *text;        /* of the policy, as it was at the start */
+        size_t size;
+};
+
 struct plan {
         char *id;   /* sandbox id, lower-case hex */
         char *name; /* --name, or NULL */
+        char *parent;   /* id of the run whose sub-run this is; NULL: none's */
+        unsigned depth; /* 0: without a parent */
         enum tier tier;
         enum nesting nesting;
         char *why_tier; /* one line: what tier: auto chose and why; NULL: the user named the tier */
@@ -144,9 +155,15 @@ struct plan {
         int landlock_abi; /* 0: not available */
         struct strlist env;  /* NAME=VALUE */
         struct strlist argv;
+        struct strlist hide;    /* what the policy hides, as written: it is hidden from sub-runs as well */
         struct strlist without; /* controls that are left out, by the user's word */
         struct strlist use;     /* recipes and presets that the policy names, shown */
         struct strlist notes;   /* one line each: what the user should know */
+        const struct git_policy *git; /* the policy's; NULL: not prepared */
+        char *ssh, *ssh_keygen; /* the host's programs for it; NULL: not needed */
+        const struct plan_delegate *delegates; /* the options' */
+        size_t n_delegates;
+        struct strlist calls;   /* what the run can call (proto/call-msg.h), by name; none: there is no endpoint */
         size_t hidden;          /* paths hidden in the workspace */
         char *cgroup;           /* v2 group with cgroup.kill; NULL: none */
         char *state;            /* real path of Belljar's state directory, which no sandbox sees */
@@ -211,6 +228,8 @@ struct view_facts {
                 bool there;
         } *trust;
         size_t n_trust;
+        char *call_program;     /* belljar-call, where the plan has calls; NULL: it has none */
+        size_t call_size;
         struct strlist layers; /* of an image, topmost first; as the supervisor finds them from the sandbox's directory */
         struct view_volume {
                 char *host, *inside; /* real path on the host; as seen inside */
@@ -232,6 +251,8 @@ int view_plan(struct plan *p, const struct policy *policy, const struct view_fac
 
 /* Something that the payload writes lands on the host: a workspace in rw, a writable volume. */
 bool plan_writes_through(const struct plan *p);
+/* The path lies in a volume that the payload may write to. */
+bool plan_writes_volume(const struct plan *p, const char *path);
 
 /* The plan as people read it (--dry-run). NULL: no memory. */
 char *plan_format(const struct plan *p);

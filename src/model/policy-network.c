@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "model/network-preset.h"
+#include "model/network-route.h"
 #include "model/policy-read.h"
 
 /* One rule under way. */
@@ -200,7 +201,7 @@ static int read_rule_key(struct reading *g, const struct policy_key *k, const st
                 {"port", WROTE_PORT}, {"protocol", WROTE_PROTOCOL}, {"methods", WROTE_METHODS}, {"paths", WROTE_PATHS},
                 {"query", WROTE_QUERY}, {"headers", WROTE_HEADERS}, {"body", WROTE_BODY}, {"shapes", WROTE_SHAPES},
                 {"websocket", WROTE_WEBSOCKET}, {"provenance", WROTE_PROVENANCE}, {"secret", WROTE_SECRET},
-                {"budget", WROTE_BUDGET}, {"addresses", WROTE_ADDRESSES},
+                {"budget", WROTE_BUDGET}, {"addresses", WROTE_ADDRESSES}, {"to", WROTE_TO}, {"models", WROTE_MODELS},
         };
         const struct yaml_node *v = key->value;
         const char *leaf = policy_key_leaf(k);
@@ -221,6 +222,7 @@ static int read_rule_key(struct reading *g, const struct policy_key *k, const st
         case KEY_TEXTS:
                 return read_texts(g, k, v, streq(leaf, "methods") ? network_add_method
                                            : streq(leaf, "paths") ? network_add_path
+                                           : streq(leaf, "models") ? network_add_model
                                                                   : network_add_address);
         case KEY_SHAPES:
                 return read_shapes(g, k, v);
@@ -228,6 +230,10 @@ static int read_rule_key(struct reading *g, const struct policy_key *k, const st
                 return read_query(g, k, v);
         case KEY_SECRET:
                 return read_secret(g, k, v);
+        case KEY_ORIGIN:
+                if ((r = policy_read_scalar(g->c, k, v)) < 0)
+                        return r;
+                return network_set_to(g->rule, v->text, g->c->e) < 0 ? policy_read_place(g->c, v) : 0;
         case KEY_SECTION:
                 return read_amounts(g, k, v);
         case KEY_BYTES:
@@ -254,6 +260,7 @@ struct use {
         struct network_budget budget;
         unsigned written;
         size_t budget_index;
+        bool model;                     /* the preset is a provider's of models */
 };
 
 static int add_rule(struct reading *g, const struct use *use) {
@@ -273,6 +280,7 @@ static int add_rule(struct reading *g, const struct use *use) {
         }
         if (use && policy_keep(&g->rule->preset, use->name, g->c->e) < 0)
                 return -ENOMEM;
+        g->rule->model = g->rule->to || (use && use->model && !g->rule->deny);
         if (use && !use->node && g->rule->deny) {
                 g->rule->yields = true;
                 if (network_has_allow(n, g->rule))
@@ -439,6 +447,7 @@ static int expand(struct policy_reader *c, const struct policy_key *section, con
                 return policy_read_place(c, name);
         }
         use.name = use.preset->name;
+        use.model = network_preset_models(use.preset);
         r = read_use(c, section, map, policy_read_find(root, "parameters"), &use);
         inner.name = inner_name = str_printf("preset %s", use.preset->name);
         if (r >= 0 && (!inner_name || substitute(root->first, map) < 0))
@@ -461,8 +470,10 @@ static int expand_within(struct policy_reader *c, const struct policy_key *secti
         if (r < 0)
                 return error_set(c->e, -r, "the preset %s of the recipe %s cannot be read", name->text, use->name);
         rules = policy_read_find(root, "network");
+        struct use within = *use;
+        within.model = network_preset_models(preset);
         for (const struct yaml_node *n = rules ? rules->first : NULL; n && r >= 0; n = n->next)
-                r = read_rule(c, section, n, use);
+                r = read_rule(c, section, n, &within);
         return r;
 }
 
@@ -473,7 +484,8 @@ static int keep_source(struct policy_reader *c) {
 
 int policy_read_rules_of(struct policy_reader *c, const struct yaml_node *list, const char *name, struct policy_place at) {
         const struct policy_key *section = policy_key_find(NULL, "network");
-        const struct use use = {.name = name, .at = at, .budget_index = SIZE_MAX};
+        const struct network_preset *preset = find_preset(name);
+        const struct use use = {.name = name, .at = at, .budget_index = SIZE_MAX, .model = preset && network_preset_models(preset)};
         int r = keep_source(c);
 
         for (const struct yaml_node *n = list ? list->first : NULL; n && r >= 0; n = n->next) {

@@ -102,6 +102,14 @@ char *policy_text(const struct policy *p) {
                         limit(&b, &policy_keys[i], policy_limit_of(p, &policy_keys[i]));
         words(&b, "without", &p->without);
         network_text(&b, &p->network);
+        for (size_t i = 0; i < p->git.n_hosts; i++) {
+                _cleanup_free_ char *text = git_host_text(&p->git.hosts[i]);
+                line(&b, "git_ssh", text);
+        }
+        if (p->git.sign.on) {
+                _cleanup_free_ char *text = git_sign_text(&p->git.sign);
+                line(&b, "sign", text);
+        }
         return strbuf_take(&b);
 }
 
@@ -163,5 +171,6 @@ void policy_json(struct json *j, const char *key, const struct policy *p) {
         json_end(j, '}');
         json_list(j, "without", &p->without);
         network_json(j, &p->network);
+        git_json(j, &p->git);
         json_end(j, '}');
 }

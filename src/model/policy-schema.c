@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "model/image-name.h"
+#include "model/mint.h"
 #include "model/network-preset.h"
+#include "model/network-route.h"
 #include "model/policy-table.h"
 
 /* What parse_size and parse_duration take (base/str.h). */
@@ -31,6 +33,7 @@
 /* Coarse: canonical_url has the last word. */
 #define URL_PATTERN "^([Hh][Tt][Tt][Pp][Ss]?|[Ww][Ss][Ss]?)://[^#]+$"
 #define SECRET_PATTERN "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$"
+#define LARGEST_ID (UINT64_C(1) << 53) /* of what JSON has for numbers */
 #define CONTROL_PATTERN "^[a-z0-9-]+$"
 
 /* json_pack takes ownership of "o" also on failure, and gives NULL for it: one look at the end is enough. */
@@ -86,9 +89,29 @@ static json_t *port(void) { return number_or_text("integer", number(1, 1), numbe
 static json_t *texts(const struct policy_key *k) {
         if (streq(k->name, "network.methods"))
                 return some(text("^([A-Z0-9_-]{1,32}|\\*)$", 32), NETWORK_METHODS_MAX);
+        if (streq(k->name, "secrets.sigv4.allow"))
+                return some(json_pack("{s:[s, s]}", "enum", "mint", "copy"), 2);
+        if (strncmp(k->name, "secrets.sigv4.", 14) == 0)
+                return some(text("^[A-Za-z0-9._-]{1,64}$", 64), 32);
         if (streq(k->name, "network.paths"))
                 return some(text("^/[^?#\\\\]*$", NETWORK_PATH_BYTES), NETWORK_PATHS_MAX);
+        if (streq(k->name, "secrets.github_app.repositories"))
+                return some(text("^[A-Za-z0-9_.-]+$", 100), MINT_REPOSITORIES_MAX);
+        if (streq(k->name, "network.models"))
+                return some(text("^([!#$&-\\[\\]-~]|%2A|%25)+$", NETWORK_MODEL_BYTES), NETWORK_MODELS_MAX);
+        if (streq(k->name, "git_ssh.repositories"))
+                return some(text("^/?[A-Za-z0-9._@+*][A-Za-z0-9._@+*/-]*$", GIT_REPOSITORY_MAX - 1), GIT_REPOSITORIES_MAX);
         return some(text("^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$", 64), NETWORK_RANGES_MAX);
+}
+
+static json_t *git_text(const struct policy_key *k) {
+        const char *leaf = policy_key_leaf(k);
+
+        return text(streq(leaf, "key")    ? "^(agent|file:.+)$"
+                    : streq(leaf, "user") ? "^[A-Za-z0-9._][A-Za-z0-9._-]*$"
+                    : streq(leaf, "as")   ? "^[^<>]*<[^<>]+>$"
+                                          : "^[a-z0-9@.-]+ [A-Za-z0-9+/=]+( .*)?$",
+                    streq(leaf, "user") ? 64 : GIT_TEXT_MAX);
 }
 
 static json_t *query(void) {
@@ -129,6 +152,18 @@ static json_t *presets(bool use) {
                 if (!(use && strstr(p->text, "\nparameters:")) && json_array_append_new(a, json_string(p->name)) < 0)
                         return json_decref(a), NULL;
         return json_pack("{s:o}", "enum", a);
+}
+
+/* A text of a minted token's, by its key. */
+static json_t *mint(const char *leaf) {
+        if (streq(leaf, "grant"))
+                return json_pack("{s:[s,s]}", "enum", "client_credentials", "refresh_token");
+        if (streq(leaf, "auth"))
+                return json_pack("{s:[s,s]}", "enum", "basic", "body");
+        if (streq(leaf, "app_id") || streq(leaf, "installation_id"))
+                return number_or_text("integer", number(1, 1), number(LARGEST_ID, 1), "^[1-9][0-9]*$");
+        return text(streq(leaf, "client_secret") ? "^(env|file|command|keyring|store):." : strstr(leaf, "url") || streq(leaf, "api") ? "^[Hh][Tt][Tt][Pp][Ss]://[^#]+$" : "^[ -~]+$",
+                    (int)MINT_URL_MAX);
 }
 
 static json_t *value(const struct policy_key *k) {
@@ -195,12 +230,29 @@ static json_t *value(const struct policy_key *k) {
                 return query();
         case KEY_SECRET:
                 return text(SECRET_PATTERN, NETWORK_NAME_MAX);
+        case KEY_ORIGIN:
+                return text("^https?://[^/?#]+/?$", NETWORK_ORIGIN_BYTES);
         case KEY_SECRETS:
                 return json_pack("{s:s, s:i, s:{s:s}, s:o}", "type", "object", "maxProperties", (int)SECRETS_MAX, "propertyNames", "pattern",
                                  SECRET_PATTERN, "additionalProperties", section(k));
         case KEY_SECRET_TEXT:
-                return text(streq(k->name, "secrets.from") ? "^(env|file|command|keyring|store):." : streq(k->name, "secrets.header") ? "^[^:]+:.*[{][}]"
+                if (streq(k->name, "secrets.sigv4.key"))
+                        return text("^((env|file|command|keyring|store):.|[A-Za-z0-9_]{16,128}$)", SECRET_TEXT_MAX);
+                return text(streq(k->name, "secrets.from") || streq(k->name, "secrets.sigv4.session") ? "^(env|file|command|keyring|store):." : streq(k->name, "secrets.header") ? "^[^:]+:.*[{][}]"
                             : streq(k->name, "secrets.env") ? ENV_PATTERN : ".", SECRET_TEXT_MAX);
+        case KEY_MINT:
+                return section(k);
+        case KEY_MINT_TEXT:
+                return mint(policy_key_leaf(k));
+        case KEY_MINT_MAP:
+                return json_pack("{s:s, s:i, s:{s:s}, s:{s:[s,s,s]}}", "type", "object", "maxProperties", (int)MINT_PERMISSIONS_MAX, "propertyNames",
+                                 "pattern", "^[a-z_]{1,64}$", "additionalProperties", "enum", "read", "write", "admin");
+        case KEY_GIT_SSH:
+                return json_pack("{s:s, s:i, s:{s:[o]}}", "type", "array", "maxItems", (int)GIT_HOSTS_MAX, "items", "anyOf", section(k));
+        case KEY_SIGN:
+                return section(k);
+        case KEY_GIT_TEXT:
+                return git_text(k);
         case KEY_USE:
                 return list(presets(true));
         case KEY_PRESET:

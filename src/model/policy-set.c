@@ -46,6 +46,7 @@ void policy_free(struct policy *p) {
         free(p->files);
         strlist_clear(&p->without);
         network_clear(&p->network);
+        git_clear(&p->git);
         for (size_t i = 0; i < p->n_env; i++) {
                 free(p->env[i].name);
                 free(p->env[i].value);

@@ -33,6 +33,7 @@ enum key_type {
         KEY_SHAPES,   /* of a rule: a list of network_shape_names */
         KEY_QUERY,    /* of a rule: a list of keys, or a mapping of keys to patterns */
         KEY_SECRET,   /* of a rule: the name of one */
+        KEY_ORIGIN,   /* of a rule: scheme, host and port */
         KEY_USE,      /* struct strlist of the names of recipes and presets (policy-use.c) */
         KEY_PRESET,   /* of a rule: the name of a file in policies/ */
         KEY_PARAMETER, /* of a preset */
@@ -43,6 +44,12 @@ enum key_type {
         KEY_URLS,     /* given: a list of URLs */
         KEY_SECRETS,  /* network.secrets: a mapping of names to mappings of the keys below it (policy-secrets.c) */
         KEY_SECRET_TEXT, /* of a secret */
+        KEY_MINT,     /* of a secret: a mapping of the keys below it (policy-mint.c) */
+        KEY_MINT_TEXT, /* of these: a text */
+        KEY_MINT_MAP,  /* a mapping of names to levels */
+        KEY_GIT_SSH,  /* git.hosts: a list of mappings of the keys below it (policy-git.c) */
+        KEY_SIGN,     /* git.sign: a mapping of the keys below it (policy-git.c) */
+        KEY_GIT_TEXT, /* of these */
         KEY_LATER,    /* a key of the design that this version does not enforce: refused */
 };
 
@@ -61,7 +68,7 @@ extern const struct policy_key policy_keys[];
 extern const size_t n_policy_keys;
 
 extern const char *const tier_choices[], *const trust_choices[], *const workspace_mode_choices[], *const nesting_choices[],
-        *const volume_mode_choices[];
+        *const volume_mode_choices[], *const git_access_choices[];
 
 #define POLICY_PATH_MAX 4096u    /* bytes */
 #define POLICY_LIST_MAX 4096u    /* entries of a list */

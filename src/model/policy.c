@@ -221,6 +221,10 @@ static int read_value(struct policy_reader *c, const struct policy_key *k, const
                 return policy_read_use(c, k, key->value);
         case KEY_SECRETS:
                 return policy_read_secrets(c, k, key->value);
+        case KEY_GIT_SSH:
+                return policy_read_git_ssh(c, k, key->value);
+        case KEY_SIGN:
+                return policy_read_sign(c, k, key->value);
         case KEY_NETWORK:
                 return policy_read_network(c, k, key->value);
         case KEY_PLACES:

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "model/git.h"
 #include "model/network.h"
 
 enum tier { TIER_AUTO, TIER_PROCESS, TIER_CONTAINER, TIER_MICROVM, TIER_VM };
@@ -87,6 +88,7 @@ struct policy {
         struct limits limits;
         struct strlist without; /* controls that the user does without, by name (control.h) */
         struct network network; /* its source is the policy's */
+        struct git_policy git;  /* git_ssh and sign */
         struct {
                 struct policy_place tier, min_tier, image, user, entrypoint, workdir, mode, name, inside;
         } places;

@@ -54,6 +54,11 @@ struct request {
         size_t n_query;
         size_t target_bytes; /* of path and query as they will be sent: what a URL budget is charged */
         size_t n_headers, header_bytes; /* as they will be sent: names, values */
+        /* What the body names as the model that is asked (proto/json-model.h). Until it was read, rules that say which models fit as if
+         * it did. */
+        bool model_read;
+        struct request_text model; /* n 0: it names none, or none that can be told; no_model says why, a static text */
+        const char *no_model;
         bool has_body;
         uint64_t body_bytes; /* declared; UINT64_MAX: not known in advance */
 };

@@ -3,10 +3,13 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "model/mint.h"
+#include "model/secret-sigv4.h"
 #include "model/secret.h"
+#include "proto/body-field.h"
 
 static const char *const sources[] = {
-        [SECRET_ENV] = "env", [SECRET_FILE] = "file", [SECRET_COMMAND] = "command", [SECRET_KEYRING] = "keyring", [SECRET_STORE] = "store",
+        [SECRET_ENV] = "env", [SECRET_FILE] = "file", [SECRET_COMMAND] = "command", [SECRET_KEYRING] = "keyring", [SECRET_STORE] = "store", [SECRET_LITERAL] = "literal",
 };
 
 const char *secret_source_name(enum secret_source s) { return (size_t)s < ELEMENTSOF(sources) ? sources[s] : "?"; }
@@ -19,7 +22,11 @@ void secret_clear(struct secret *s) {
         free(s->after);
         free(s->user);
         free(s->query);
+        free(s->body);
         free(s->variable);
+        mint_free(s->mint);
+        strlist_clear(&s->addresses);
+        secret_sigv4_free(s->sigv4);
         *s = (struct secret){};
 }
 
@@ -58,7 +65,7 @@ bool secret_variable_good(const char *name) {
 int secret_parse_source(const char *text, struct secret *s, struct error *e) {
         const char *colon = strchr(text, ':');
 
-        for (size_t i = 0; colon && i < ELEMENTSOF(sources); i++) {
+        for (size_t i = 0; colon && i < SECRET_LITERAL; i++) {
                 if (strlen(sources[i]) != (size_t)(colon - text) || strncmp(text, sources[i], (size_t)(colon - text)) != 0)
                         continue;
                 if (!printable(colon + 1, SECRET_TEXT_MAX) || (i == SECRET_ENV && !secret_variable_good(colon + 1)) ||
@@ -124,7 +131,25 @@ int secret_set_query(struct secret *s, const char *query, struct error *e) {
         return keep(&s->query, query, strlen(query), e);
 }
 
-const char *secret_variable(const struct secret *s) { return s->variable ?: s->source == SECRET_ENV ? s->from : NULL; }
+int secret_set_body(struct secret *s, const char *path, struct error *e) {
+        size_t keys = 1, n = strlen(path);
+        bool good = n > 0 && n <= BODY_FIELD_PATH_MAX && path[n - 1] != '.';
+
+        for (size_t i = 0; i < n; i++) {
+                good = good && path[i] > ' ' && path[i] <= '~' && (path[i] != '.' || (i > 0 && path[i - 1] != '.'));
+                keys += path[i] == '.';
+        }
+        if (!good || keys > BODY_FIELD_KEYS_MAX) {
+                error_set(e, EINVAL, "body is the key of a form, or at most %u keys of JSON with a dot between each two, in printable ASCII", BODY_FIELD_KEYS_MAX);
+                return error_fix(e, "write it like body: client_secret, or body: auth.token");
+        }
+        s->place = SECRET_BODY;
+        return keep(&s->body, path, n, e);
+}
+
+const char *secret_variable(const struct secret *s) {
+        return s->variable ?: s->sigv4 ? secret_sigv4_variable(s) : s->source == SECRET_ENV && !s->mint ? s->from : NULL;
+}
 
 static void place_text(struct strbuf *b, const struct secret *s) {
         _cleanup_free_ char *header = s->header ? str_visible_dup(s->header) : NULL, *user = s->user ? str_visible_dup(s->user) : NULL;
@@ -139,8 +164,15 @@ static void place_text(struct strbuf *b, const struct secret *s) {
         case SECRET_QUERY:
                 strbuf_printf(b, "in the query, as %s", s->query);
                 break;
+        case SECRET_BODY:
+                strbuf_printf(b, "in the body's field %s, where its placeholder stands", s->body);
+                break;
         case SECRET_ANY_FIELD:
                 strbuf_puts(b, "in whichever field has its placeholder");
+                break;
+        case SECRET_SIGV4:
+        case SECRET_PART:
+                secret_sigv4_text(b, s);
                 break;
         }
 }
@@ -151,7 +183,10 @@ char *secret_text(const struct secret *s) {
         const char *variable = secret_variable(s);
         char ttl[40];
 
-        strbuf_printf(&b, "%s from %s:%s, ", s->name, secret_source_name(s->source), from ? from : "?");
+        strbuf_printf(&b, "%s ", s->name);
+        if (s->mint)
+                mint_text(&b, s->mint);
+        strbuf_printf(&b, "from %s:%s, ", secret_source_name(s->source), from ? from : "?");
         place_text(&b, s);
         if (variable)
                 strbuf_printf(&b, ", inside as %s", variable);
@@ -172,6 +207,9 @@ void secret_json(struct json *j, const struct secret *s) {
         json_str(j, "header", header);
         json_str(j, "basic", s->user);
         json_str(j, "query", s->query);
+        json_str(j, "body", s->body);
+        if (s->sigv4)
+                secret_sigv4_json(j, s);
         json_str(j, "env", secret_variable(s));
         if (s->ttl)
                 json_num(j, "ttl", (long long)s->ttl);
@@ -181,6 +219,8 @@ void secret_json(struct json *j, const struct secret *s) {
                 json_num(j, "uses", (long long)s->uses);
         else
                 json_str(j, "uses", NULL);
+        json_list(j, "addresses", &s->addresses);
+        mint_json(j, s->mint);
         json_end(j, '}');
 }
 

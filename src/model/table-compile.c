@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "model/address.h"
+#include "model/network-route.h"
 #include "model/provenance.h"
 #include "model/table-build.h"
 
@@ -383,6 +384,63 @@ static int add_secret(struct build *b, const char *name, uint32_t *ret) {
         return 0;
 }
 
+/* It leads to a model, or to a host that another rule has for models: what goes there by either is told together. */
+static bool leads_to_model(const struct network *n, const struct network_rule *u) {
+        if (u->model || u->to || !(u->protocols & NETWORK_READ) || u->kind != NETWORK_EXACT)
+                return u->model;
+        for (size_t i = 0; i < n->n_rules; i++)
+                if (n->rules[i].model && !n->rules[i].to && n->rules[i].kind == NETWORK_EXACT && streq(n->rules[i].host, u->host))
+                        return true;
+        return false;
+}
+
+/* The destination of a rule that is a model's. */
+static int add_route(struct build *b, const struct network_rule *u, struct table_rule_record *x) {
+        struct table_route_record r = {.host = x->host, .to.at = TABLE_NONE, .secret = x->secret, .range = TABLE_NONE};
+        struct request origin = {};
+        char host[REQUEST_HOST_MAX + 1];
+        const char *why;
+        int k;
+
+        x->route = TABLE_NONE;
+        if (u->deny || !leads_to_model(b->n, u))
+                return 0;
+        if (u->to && ((k = build_intern(b, u->to, strlen(u->to), &r.to)) < 0 || (k = network_origin_read(u->to, &origin, host, &why)) < 0))
+                return k;
+        const struct table_route_record *had = (const struct table_route_record *)b->section[SECTION_ROUTES].data;
+        for (uint32_t i = 0; i < build_count(b, SECTION_ROUTES); i++)
+                if (had[i].host.at == r.host.at && had[i].to.at == r.to.at && had[i].secret == r.secret) {
+                        x->route = i;
+                        return 0;
+                }
+        if (build_count(b, SECTION_ROUTES) == TABLE_ROUTES_MAX) {
+                error_set(b->e, E2BIG, "rules for models lead to more than %u places", TABLE_ROUTES_MAX);
+                return error_fix(b->e, "write fewer of them");
+        }
+        if (origin.is_address) {
+                struct address_range one = {.bits = 128};
+                memcpy(one.byte, origin.address.byte, sizeof(one.byte));
+                r.range = build_count(b, SECTION_RANGES);
+                if (!build_add(b, SECTION_RANGES, &one, 1))
+                        return -E2BIG;
+        }
+        x->route = build_count(b, SECTION_ROUTES);
+        return build_add(b, SECTION_ROUTES, &r, 1) ? 0 : -E2BIG;
+}
+
+static int add_models(struct build *b, const struct network_rule *u, struct table_span *ret) {
+        *ret = (struct table_span){build_count(b, SECTION_MODELS), (uint32_t)u->models.n};
+        for (size_t i = 0; i < u->models.n; i++) {
+                struct table_string s;
+                int r = build_intern(b, u->models.items[i], strlen(u->models.items[i]), &s);
+                if (r < 0)
+                        return r;
+                if (!build_add(b, SECTION_MODELS, &s, 1))
+                        return -E2BIG;
+        }
+        return 0;
+}
+
 static uint32_t flags_of(const struct network_rule *u) {
         return (u->deny ? RULE_DENY : 0) | (u->quiet ? RULE_QUIET : 0) | (u->any_query ? RULE_ANY_QUERY : 0) |
                (u->body_written ? RULE_BODY_WRITTEN : 0) | (u->websocket ? RULE_WEBSOCKET : 0) |
@@ -407,6 +465,8 @@ static int add_rule(struct build *b, const struct network_rule *u) {
         if ((r = add_methods(b, u, &x.methods)) < 0 || (r = add_query(b, u, &x.query)) < 0 ||
             (r = add_secret(b, u->secret, &x.secret)) < 0 || (r = build_intern(b, host, strlen(host), &x.host)) < 0 ||
             (source && (r = build_intern(b, source, strlen(source), &x.source)) < 0))
+                return r;
+        if ((r = add_models(b, u, &x.models)) < 0 || (r = add_route(b, u, &x)) < 0)
                 return r;
         x.addresses = (struct table_span){build_count(b, SECTION_RANGES), (uint32_t)u->n_addresses};
         if (u->n_addresses && !build_add(b, SECTION_RANGES, u->addresses, u->n_addresses))

@@ -16,7 +16,7 @@
 #include "model/table.h"
 
 #define TABLE_MAGIC "BJtable\1"
-#define TABLE_VERSION 2u
+#define TABLE_VERSION 3u
 #define TABLE_ORDER 0x01020304u
 
 #define TABLE_WORDS_MAX 4096u      /* of one automaton; with four segments a pattern 12 patterns fill a word */
@@ -27,6 +27,7 @@
 #define TABLE_METHODS_MAX 63u      /* the last bit is any other */
 #define TABLE_GLOBS_MAX 512u       /* patterns of one segment in one automaton */
 #define TABLE_PREFIXES_MAX 129u
+#define TABLE_ROUTES_MAX 64u           /* destinations that are a model's */
 
 enum table_section {
         SECTION_STRINGS,   /* bytes, each string with a NUL behind it */
@@ -50,6 +51,8 @@ enum table_section {
         SECTION_BUDGETS,   /* network_budget; the first is the run's */
         SECTION_SECRETS,   /* table_string */
         SECTION_GIVEN,     /* table_string: texts of URLs, and of origins */
+        SECTION_MODELS,    /* table_string: patterns */
+        SECTION_ROUTES,    /* table_route_record */
         SECTION_N,
 };
 
@@ -148,6 +151,15 @@ struct table_rule_record {
         uint32_t budget; /* in SECTION_BUDGETS; TABLE_NONE */
         uint32_t secret, range, line;
         struct table_string host, source;
+        struct table_span models;
+        uint32_t route, pad; /* in SECTION_ROUTES; TABLE_NONE */
+};
+
+/* Where rules of models lead to, each destination once. */
+struct table_route_record {
+        struct table_string host, to; /* to: at TABLE_NONE: the host itself */
+        uint32_t secret;              /* in SECTION_SECRETS; TABLE_NONE */
+        uint32_t range;               /* in SECTION_RANGES, one address: that of `to`, where it is one; TABLE_NONE */
 };
 
 /* FNV-1a. Whoever sends requests cannot choose what is in the hash, so it need not be stronger. */
@@ -187,5 +199,5 @@ extern const uint32_t table_record_size[SECTION_N];
 
 /* The names of policies/relays.list, NULL-terminated; made by the build. */
 extern const char *const table_relays[];
-/* Looks for two allows that overlap and name different secrets (table-overlap.c). */
+/* Looks for two allows that overlap and name different secrets or destinations (table-overlap.c). */
 int table_check_secrets(const struct network *n, struct error *e) _must_check_;

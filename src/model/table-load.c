@@ -1,4 +1,5 @@
 /* Looking at a block before it is used, and what it says about its rules; see table.h. */
+#include "model/address.h"
 #include "model/table-layout.h"
 
 const uint32_t table_record_size[SECTION_N] = {
@@ -23,6 +24,8 @@ const uint32_t table_record_size[SECTION_N] = {
         [SECTION_BUDGETS] = sizeof(struct network_budget),
         [SECTION_SECRETS] = sizeof(struct table_string),
         [SECTION_GIVEN] = sizeof(struct table_string),
+        [SECTION_MODELS] = sizeof(struct table_string),
+        [SECTION_ROUTES] = sizeof(struct table_route_record),
 };
 
 static bool in_section(const struct table *t, enum table_section s, struct table_span span) {
@@ -154,6 +157,22 @@ static bool groups_good(const struct table *t) {
         return true;
 }
 
+static bool routes_good(const struct table *t) {
+        const struct table_route_record *r = table_at(t, SECTION_ROUTES);
+        const struct table_string *m = table_at(t, SECTION_MODELS);
+
+        if (table_count(t, SECTION_ROUTES) > TABLE_ROUTES_MAX)
+                return false;
+        for (uint32_t i = 0; i < table_count(t, SECTION_ROUTES); i++)
+                if (!string_good(t, r[i].host) || !string_or_none(t, r[i].to) || !index_or_none(t, SECTION_SECRETS, r[i].secret) ||
+                    !index_or_none(t, SECTION_RANGES, r[i].range))
+                        return false;
+        for (uint32_t i = 0; i < table_count(t, SECTION_MODELS); i++)
+                if (!string_good(t, m[i]))
+                        return false;
+        return true;
+}
+
 static bool rules_good(const struct table *t) {
         const struct table_rule_record *r = table_at(t, SECTION_RULES);
         const struct table_query_item *q = table_at(t, SECTION_QUERIES);
@@ -166,7 +185,8 @@ static bool rules_good(const struct table *t) {
                 if (!in_section(t, SECTION_QUERIES, r[i].query) || !in_section(t, SECTION_RANGES, r[i].addresses) ||
                     !in_section(t, SECTION_PORTS, r[i].ports) || (r[i].budget != TABLE_NONE && r[i].budget >= table_budgets(t)) ||
                     !index_or_none(t, SECTION_SECRETS, r[i].secret) || !index_or_none(t, SECTION_RANGES, r[i].range) ||
-                    !string_good(t, r[i].host) || !string_or_none(t, r[i].source))
+                    !string_good(t, r[i].host) || !string_or_none(t, r[i].source) || !in_section(t, SECTION_MODELS, r[i].models) ||
+                    !index_or_none(t, SECTION_ROUTES, r[i].route))
                         return false;
         for (uint32_t i = 0; i < table_count(t, SECTION_QUERIES); i++)
                 if (!string_or_none(t, q[i].value))
@@ -201,7 +221,7 @@ int table_load(const void *data, size_t size, struct table *ret) {
                     bytes > size - h->section[s].at)
                         return -EBADMSG;
         }
-        if (!string_or_none(&t, h->file) || !hashes_good(&t) || !groups_good(&t) || !rules_good(&t))
+        if (!string_or_none(&t, h->file) || !hashes_good(&t) || !groups_good(&t) || !rules_good(&t) || !routes_good(&t))
                 return -EBADMSG;
         *ret = t;
         return 0;
@@ -229,6 +249,7 @@ bool table_rule(const struct table *t, uint32_t rule, struct table_rule_info *re
                 .line = r->line,
                 .budget = r->budget,
                 .secret = r->secret,
+                .route = r->route,
         };
         return true;
 }
@@ -250,6 +271,33 @@ bool table_budget(const struct table *t, uint32_t index, struct network_budget *
 const char *table_secret_name(const struct table *t, uint32_t index) {
         const struct table_string *s = table_at(t, SECTION_SECRETS);
         return index < table_count(t, SECTION_SECRETS) ? table_text(t, s[index]) : NULL;
+}
+
+size_t table_routes(const struct table *t) { return table_count(t, SECTION_ROUTES); }
+
+bool table_route(const struct table *t, uint32_t index, struct table_route *ret) {
+        const struct table_route_record *r = table_at(t, SECTION_ROUTES);
+        struct request_address a = {};
+
+        if (index >= table_count(t, SECTION_ROUTES))
+                return false;
+        r += index;
+        if (r->range != TABLE_NONE)
+                memcpy(a.byte, ((const struct address_range *)table_at(t, SECTION_RANGES))[r->range].byte, sizeof(a.byte));
+        *ret = (struct table_route){
+                .host = table_text(t, r->host),
+                .to = r->to.at == TABLE_NONE ? NULL : table_text(t, r->to),
+                .secret = table_secret_name(t, r->secret),
+                .local = r->range != TABLE_NONE && !address_is_public(&a),
+        };
+        return true;
+}
+
+const char *table_model(const struct table *t, uint32_t rule, size_t index) {
+        const struct table_rule_record *r = table_at(t, SECTION_RULES);
+        const struct table_string *m = table_at(t, SECTION_MODELS);
+
+        return rule < table_count(t, SECTION_RULES) && index < r[rule].models.n ? table_text(t, m[r[rule].models.first + index]) : NULL;
 }
 
 bool table_asks_provenance(const struct table *t) {

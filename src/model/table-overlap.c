@@ -1,8 +1,9 @@
-/* Two allows that let the same request pass and name different secrets: which one it would carry would be chance. Looked
- * for when the table is compiled, with an example of such a request. Exact for host, port, protocol, method and path;
+/* Two allows that let the same request pass and name different secrets, or send it to different places (`to`): which one it
+ * would carry, or where it would go, would be chance. Looked for when the table is compiled, with an example of such a request. Exact for host, port, protocol, method and path;
  * the example has no query and no body, which every rule that has the rest in common lets pass. */
 #include <stdio.h>
 
+#include "model/network-route.h"
 #include "model/table-layout.h"
 
 #define WORK_MAX 200000000ull /* steps; a second or less */
@@ -230,38 +231,48 @@ static const char *place(const struct network *n, const struct network_rule *r, 
         return dst;
 }
 
+static bool secrets_differ(const struct network_rule *a, const struct network_rule *b) {
+        return a->secret && b->secret && !streq(a->secret, b->secret);
+}
+
 static int check_pair(struct overlap *o, const struct network_rule *a, const struct network_rule *b, struct error *e) {
+        const bool secrets = secrets_differ(a, b);
         char host[REQUEST_HOST_MAX + 8], path[EXAMPLE_MAX], at_a[128], at_b[128];
         const char *method, *name;
-        unsigned protocols = a->protocols & b->protocols;
+        unsigned protocols = a->protocols & b->protocols & NETWORK_READ;
         uint16_t port;
 
         o->work++;
-        if (!protocols || streq(a->secret, b->secret) || !(name = meet_hosts(a, b, host, sizeof(host))) ||
+        if (!protocols || !(name = meet_hosts(a, b, host, sizeof(host))) ||
             !meet_ports(a, b, &port) || !(method = meet_methods(a, b)) || !meet_all_paths(o, a, b, path))
                 return 0;
         bool tls = protocols & NETWORK_HTTPS, usual = port == (tls ? 443 : 80);
         char text[16] = "";
         if (!usual)
                 snprintf(text, sizeof(text), ":%u", port);
-        error_set(e, EINVAL, "two rules let the same request pass and name different secrets, %s (%s) and %s (%s): %s %s://%.100s%s%.200s",
-                  a->secret, place(o->n, a, at_a, sizeof(at_a)), b->secret, place(o->n, b, at_b, sizeof(at_b)), method,
+        error_set(e, EINVAL, "two rules let the same request pass and %s, %.100s (%s) and %.100s (%s): %s %s://%.100s%s%.200s",
+                  secrets ? "name different secrets" : "send it to different places", secrets ? a->secret : a->to ?: "the host itself",
+                  place(o->n, a, at_a, sizeof(at_a)), secrets ? b->secret : b->to ?: "the host itself", place(o->n, b, at_b, sizeof(at_b)), method,
                   tls ? "https" : "http", name, text, path);
         return error_fix(e, "make hosts, methods or paths of the two rules differ, so that none of them lets pass what the other does");
 }
 
 int table_check_secrets(const struct network *n, struct error *e) {
         struct overlap o = {.n = n};
+        bool routes = false;
         int r;
 
         for (size_t i = 0; i < n->n_rules; i++)
-                for (size_t k = 0; n->rules[i].secret && k < i; k++) {
-                        if (!n->rules[k].secret || n->rules[i].deny || n->rules[k].deny)
+                routes |= n->rules[i].to != NULL;
+        for (size_t i = 0; i < n->n_rules; i++)
+                for (size_t k = 0; (routes || n->rules[i].secret) && k < i; k++) {
+                        const struct network_rule *x = &n->rules[i], *y = &n->rules[k];
+                        if (x->deny || y->deny || (!secrets_differ(x, y) && !network_routes_differ(x, y)))
                                 continue;
                         if ((r = check_pair(&o, &n->rules[k], &n->rules[i], e)) < 0)
                                 return r;
                         if (o.work > WORK_MAX) {
-                                error_set(e, E2BIG, "too many rules with different secrets to tell whether they overlap");
+                                error_set(e, E2BIG, "too many rules with different secrets or destinations to tell whether they overlap");
                                 return error_fix(e, "write fewer of them, or fewer patterns in their paths");
                         }
                 }

@@ -1,25 +1,12 @@
 /* The decision; see table.h, and table-layout.h for what is looked at. Nothing here allocates or recurses, and a block
  * that table_load has taken cannot lead it outside of itself. */
 #include "model/address.h"
-#include "model/table-layout.h"
+#include "model/table-look.h"
 #include "model/table-walk.h"
 
-/* A host has a group for its own name, and one for each of the wildcards that its name is beneath. */
-#define HITS_MAX (REQUEST_HOST_MAX / 2 + 3 + TABLE_PREFIXES_MAX)
-
-struct hit {
-        uint32_t group;
-        bool wildcard;
-};
-struct hits {
-        struct hit hit[HITS_MAX];
-        size_t n;
-        bool relay; /* no wildcard opens the name */
-};
-
-static void add_hit(struct hits *h, uint32_t group, bool wildcard) {
-        if (group != TABLE_NONE && h->n < HITS_MAX)
-                h->hit[h->n++] = (struct hit){group, wildcard};
+static void add_hit(struct table_hits *h, uint32_t group, bool wildcard) {
+        if (group != TABLE_NONE && h->n < TABLE_HITS_MAX)
+                h->hit[h->n++] = (struct table_hit){group, wildcard};
 }
 
 static const struct table_host_slot *find_host(const struct table *t, uint32_t hash, const char *name, size_t n) {
@@ -38,7 +25,7 @@ static const struct table_host_slot *find_host(const struct table *t, uint32_t h
         return NULL;
 }
 
-static void find_names(const struct table *t, struct request_text name, struct hits *ret) {
+static void find_names(const struct table *t, struct request_text name, struct table_hits *ret) {
         uint32_t seed = t->header->seed, hash = TABLE_HASH_START ^ seed;
         const char *dot = memchr(name.p, '.', name.n);
         const struct table_host_slot *s;
@@ -64,7 +51,7 @@ static void find_names(const struct table *t, struct request_text name, struct h
         }
 }
 
-static void find_addresses(const struct table *t, const struct request_address *a, struct hits *ret) {
+static void find_addresses(const struct table *t, const struct request_address *a, struct table_hits *ret) {
         const struct table_address_slot *slot = table_at(t, SECTION_ADDRESSES);
         const struct address_range *range = table_at(t, SECTION_RANGES);
         const uint32_t *prefix = table_at(t, SECTION_PREFIXES);
@@ -93,20 +80,19 @@ static void find_addresses(const struct table *t, const struct request_address *
         }
 }
 
-static void find_groups(const struct table *t, const struct request *r, struct hits *ret) {
+void table_find_groups(const struct table *t, const struct request *r, struct table_hits *ret) {
         if (r->is_address)
                 find_addresses(t, &r->address, ret);
         else
                 find_names(t, r->host, ret);
 }
 
-static const struct table_group *group_of(const struct table *t, const struct hit *h) {
+static const struct table_group *group_of(const struct table *t, const struct table_hit *h) {
         return (const struct table_group *)table_at(t, SECTION_GROUPS) + h->group;
 }
 
-/* The classes of a group for a port: at most that of the port's rules and that of the rules for every port. */
-static size_t find_classes(const struct table *t, const struct table_group *g, uint16_t port,
-                           const struct table_class *ret[2]) {
+size_t table_find_classes(const struct table *t, const struct table_group *g, uint16_t port,
+                          const struct table_class *ret[2]) {
         const struct table_interval *v = (const struct table_interval *)table_at(t, SECTION_INTERVALS) + g->intervals.first;
         const struct table_class *c = table_at(t, SECTION_CLASSES);
         size_t low = 0, high = g->intervals.n, n = 0;
@@ -143,12 +129,12 @@ static bool is_closed(const struct table *t, const struct request *r, const stru
         return !address_allowed(&r->address, g->opens == TABLE_NONE ? NULL : &range[g->opens], g->opens != TABLE_NONE);
 }
 
-static void look_out(const struct table *t, const struct request *r, const struct hits *h, bool special, struct outlook *o) {
+static void look_out(const struct table *t, const struct request *r, const struct table_hits *h, bool special, struct outlook *o) {
         *o = (struct outlook){};
         for (size_t i = 0; i < h->n; i++) {
                 const struct table_group *g = group_of(t, &h->hit[i]);
                 const struct table_class *c[2];
-                size_t n = find_classes(t, g, r->port, c);
+                size_t n = table_find_classes(t, g, r->port, c);
                 bool relay = h->relay && h->hit[i].wildcard, closed = is_closed(t, r, g, special);
                 for (size_t k = 0; k < n; k++) {
                         o->denies |= c[k]->denies;
@@ -175,10 +161,10 @@ static enum table_access access_of(const struct outlook *o) {
 }
 
 enum table_access table_port_access(const struct table *t, const struct request *r) {
-        struct hits h;
+        struct table_hits h;
         struct outlook o;
 
-        find_groups(t, r, &h);
+        table_find_groups(t, r, &h);
         look_out(t, r, &h, is_special(r), &o);
         return access_of(&o);
 }
@@ -187,7 +173,7 @@ bool table_name_reachable(const struct table *t, struct request_text name) {
         const struct table_class *c = table_at(t, SECTION_CLASSES);
         const struct table_interval *v = table_at(t, SECTION_INTERVALS);
         unsigned allows = 0, denies = 0;
-        struct hits h;
+        struct table_hits h;
 
         find_names(t, name, &h);
         for (size_t i = 0; i < h.n; i++) {
@@ -289,6 +275,16 @@ static uint64_t body_limit(const struct look *l, const struct table_rule_record 
         return u->flags & RULE_BODY_WRITTEN ? u->body : l->bodiless ? 0 : UINT64_MAX;
 }
 
+static bool model_fits(const struct look *l, const struct table_rule_record *u) {
+        const struct table_string *m = (const struct table_string *)table_at(l->t, SECTION_MODELS) + u->models.first;
+        struct request_text model = l->r->model;
+
+        for (uint32_t i = 0; i < u->models.n && model.n > 0; i++)
+                if (network_glob(table_text(l->t, m[i]), m[i].n, model.p, model.n))
+                        return true;
+        return false;
+}
+
 /* Whether an allow whose path fits lets the request pass; else the first of the reasons, in the order of their enum. */
 static enum verdict_reason allow_fits(struct look *l, const struct table_rule_record *u, uint32_t *ret_detail) {
         const struct request *r = l->r;
@@ -319,7 +315,7 @@ static enum verdict_reason allow_fits(struct look *l, const struct table_rule_re
                 *ret_detail &= -*ret_detail;
                 return VERDICT_SHAPE;
         }
-        return VERDICT_ALLOWED;
+        return u->models.n == 0 || !r->model_read || model_fits(l, u) ? VERDICT_ALLOWED : VERDICT_MODEL;
 }
 
 static bool deny_fits(struct look *l, const struct table_rule_record *u) {
@@ -375,6 +371,9 @@ static void take_allow(struct look *l, uint32_t rule, const struct table_rule_re
         v->body_max = v->n_matched == 0 ? limit : MAX(v->body_max, limit);
         if (u->secret != TABLE_NONE)
                 v->secret = u->secret;
+        if (v->route == TABLE_NONE)
+                v->route = u->route;
+        v->models |= u->models.n > 0;
         if (u->budget != TABLE_NONE && !add_budget(v, u->budget))
                 l->too_many = true;
         add_matched(l, rule, u->addresses.n > 0 || u->range != TABLE_NONE);
@@ -496,7 +495,7 @@ static void near_class(struct look *l, const struct table_group *g, const struct
 }
 
 /* Of an L4 request the rules without a condition count; they have no paths. */
-static void decide_unread(struct look *l, const struct hits *h, const struct outlook *o) {
+static void decide_unread(struct look *l, const struct table_hits *h, const struct outlook *o) {
         const struct table_rule_record *u = table_at(l->t, SECTION_RULES);
         const uint32_t *members = table_at(l->t, SECTION_MEMBERS);
         enum table_access access = access_of(o);
@@ -506,7 +505,7 @@ static void decide_unread(struct look *l, const struct hits *h, const struct out
         for (size_t i = 0; i < h->n; i++) {
                 const struct table_group *g = group_of(l->t, &h->hit[i]);
                 const struct table_class *c[2];
-                size_t n = find_classes(l->t, g, l->r->port, c);
+                size_t n = table_find_classes(l->t, g, l->r->port, c);
                 bool closed = is_closed(l->t, l->r, g, l->special);
                 for (size_t k = 0; k < n; k++) {
                         near_class(l, g, c[k], closed);
@@ -530,7 +529,7 @@ static void decide_unread(struct look *l, const struct hits *h, const struct out
         }
 }
 
-static void decide_read(struct look *l, const struct hits *h) {
+static void decide_read(struct look *l, const struct table_hits *h) {
         l->protocol = l->r->tls ? NETWORK_HTTPS : NETWORK_HTTP;
         l->method = method_bit(l->t, l->r->method);
         l->bodiless = is_bodiless(l->r->method);
@@ -538,7 +537,7 @@ static void decide_read(struct look *l, const struct hits *h) {
         for (size_t i = 0; i < h->n; i++) {
                 const struct table_group *g = group_of(l->t, &h->hit[i]);
                 const struct table_class *c[2];
-                size_t n = find_classes(l->t, g, l->r->port, c);
+                size_t n = table_find_classes(l->t, g, l->r->port, c);
                 l->relay = h->relay && h->hit[i].wildcard;
                 l->closed = is_closed(l->t, l->r, g, l->special);
                 for (size_t k = 0; k < n; k++) {
@@ -548,17 +547,18 @@ static void decide_read(struct look *l, const struct hits *h) {
         }
 }
 
-void table_decide(const struct table *t, const struct request *r, struct verdict *v) {
-        struct look l = {.t = t, .r = r, .v = v, .denied = TABLE_NONE, .nearest = TABLE_NONE, .near = VERDICT_HOST};
-        struct hits h;
+static void decide(const struct table *t, const struct request *r, const unsigned *shapes, struct verdict *v) {
+        struct look l = {.t = t, .r = r, .v = v, .denied = TABLE_NONE, .nearest = TABLE_NONE, .near = VERDICT_HOST,
+                         .shapes_known = shapes, .shapes = shapes ? *shapes : 0};
+        struct table_hits h;
         struct outlook o;
 
         memset(v, 0, offsetof(struct verdict, matched));
         v->n_budgets = 0;
-        v->provenance = false;
+        v->provenance = v->models = false;
         v->body_max = 0;
-        v->rule = v->secret = TABLE_NONE;
-        find_groups(t, r, &h);
+        v->rule = v->secret = v->route = TABLE_NONE;
+        table_find_groups(t, r, &h);
         l.special = is_special(r);
         look_out(t, r, &h, l.special, &o);
         for (size_t i = 0; i < h.n; i++) {
@@ -587,32 +587,41 @@ void table_decide(const struct table *t, const struct request *r, struct verdict
         else {
                 v->access = TABLE_REFUSE;
                 v->n_matched = v->n_budgets = 0;
-                v->secret = TABLE_NONE;
+                v->secret = v->route = TABLE_NONE;
+                v->models = false;
         }
 }
+
+void table_decide(const struct table *t, const struct request *r, struct verdict *v) { decide(t, r, NULL, v); }
+
+void table_decide_shaped(const struct table *t, const struct request *r, unsigned shapes, struct verdict *v) { decide(t, r, &shapes, v); }
 
 bool table_address_allowed(const struct table *t, const struct verdict *v, const struct request_address *a,
                            uint16_t port) {
         const struct table_rule_record *u = table_at(t, SECTION_RULES);
         const struct address_range *range = table_at(t, SECTION_RANGES);
-        struct hits h;
+        struct table_hits h;
 
         if (!v->allowed)
                 return false;
         find_addresses(t, a, &h);
         for (size_t i = 0; i < h.n; i++) {
                 const struct table_class *c[2];
-                size_t n = find_classes(t, group_of(t, &h.hit[i]), port, c);
+                size_t n = table_find_classes(t, group_of(t, &h.hit[i]), port, c);
                 for (size_t k = 0; k < n; k++)
                         if (c[k]->denies)
                                 return false;
         }
+        const struct table_route_record *route = v->route == TABLE_NONE ? NULL : (const struct table_route_record *)table_at(t, SECTION_ROUTES) + v->route;
+        bool elsewhere = route && route->to.at != TABLE_NONE;
+        if (elsewhere && route->range != TABLE_NONE) /* this one, which the rule names */
+                return address_range_has(&range[route->range], a);
         if (address_is_public(a))
                 return true;
         for (size_t i = 0; i < v->n_matched; i++) {
                 const struct table_rule_record *x = &u[v->matched[i]];
                 if (address_allowed(a, &range[x->addresses.first], x->addresses.n) ||
-                    (x->flags & RULE_OPENS && x->range != TABLE_NONE && address_allowed(a, &range[x->range], 1)))
+                    (!elsewhere && x->flags & RULE_OPENS && x->range != TABLE_NONE && address_allowed(a, &range[x->range], 1)))
                         return true;
         }
         return false;

@@ -30,7 +30,7 @@ struct table {
 };
 
 /* Makes the block from rules that network.c has checked; the caller frees it. Refused: two allows that overlap and name
- * different secrets (with an example of a request that both let pass), a wildcard whose names are all relays, and what
+ * different secrets or destinations (with an example of a request that both let pass), a wildcard whose names are all relays, and what
  * is over a limit of this header. */
 int table_compile(const struct network *n, void **ret, size_t *ret_size, struct error *e) _must_check_;
 /* Looks at a block, which must be aligned to 8 bytes and outlive *ret. -EBADMSG: not a block of this version, or one
@@ -62,6 +62,7 @@ enum verdict_reason {
         VERDICT_HEADERS,     /* too many, or too long */
         VERDICT_BODY,        /* a body where none is allowed, or too long a one */
         VERDICT_SHAPE,       /* detail: the bit of enum network_shape that was found */
+        VERDICT_MODEL,       /* the body names none that a rule lets be asked */
         VERDICT_ADDRESS,     /* an address that is not public, and that no rule opens */
         VERDICT_BUDGETS,     /* more rules with budgets match than a verdict can name */
         VERDICT_PROVENANCE,  /* a URL that nobody gave; detail: bits that are new. Only the broker finds it: it depends on the run */
@@ -85,6 +86,8 @@ struct verdict {
         size_t n_budgets;
         uint32_t budgets[TABLE_MATCHED_MAX]; /* indices for table_budget; each is charged, each once */
         uint32_t secret;             /* for table_secret_name; TABLE_NONE */
+        uint32_t route;              /* for table_route: the destination, where it is a model's; TABLE_NONE */
+        bool models;                 /* some rule that matches says which models the body may name: to be decided again once it was read */
         bool provenance;             /* every rule that matches asks for it */
         uint64_t body_max;           /* bytes of a request's body, also of one whose length was not declared */
 };
@@ -121,7 +124,7 @@ struct table_rule_info {
         bool is_preset;
         const char *file;    /* the policy's name, also where `source` is a preset's; NULL: the command line */
         unsigned line;       /* in the policy's file, also of what a preset gave (where `use` stands); 0: none */
-        uint32_t budget, secret; /* TABLE_NONE */
+        uint32_t budget, secret, route; /* TABLE_NONE */
 };
 size_t table_rules(const struct table *t);
 bool table_rule(const struct table *t, uint32_t rule, struct table_rule_info *ret);
@@ -130,6 +133,16 @@ size_t table_budgets(const struct table *t);
 bool table_budget(const struct table *t, uint32_t index, struct network_budget *ret);
 /* NULL where there is no such secret. */
 const char *table_secret_name(const struct table *t, uint32_t index);
+/* Where requests to models go. The texts point into the block. */
+struct table_route {
+        const char *host, *to, *secret; /* to: an origin (network-route.h), or NULL: the host itself; secret: NULL: none */
+        bool local;                     /* `to` is an address that is not public */
+};
+size_t table_routes(const struct table *t);
+/* false where there is no such destination, or none that the block knows. */
+bool table_route(const struct table *t, uint32_t index, struct table_route *ret);
+/* The index-th pattern of a rule's models; NULL: there are no more. */
+const char *table_model(const struct table *t, uint32_t rule, size_t index);
 /* Some rule lets only URLs pass that were given. */
 bool table_asks_provenance(const struct table *t);
 /* The index-th URL that the policy gives, or origin alone, as text (provenance.h); NULL: there are no more. */

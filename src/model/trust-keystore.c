@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/sha1.h"
 #include "model/trust.h"
 
@@ -15,15 +16,6 @@
 
 /* --- PEM --- */
 
-static int base64_value(char c) {
-        return c >= 'A' && c <= 'Z'   ? c - 'A'
-               : c >= 'a' && c <= 'z' ? c - 'a' + 26
-               : c >= '0' && c <= '9' ? c - '0' + 52
-               : c == '+'             ? 62
-               : c == '/'             ? 63
-                                      : -1;
-}
-
 /* What stands between two lines of dashes; 0: it is no base64, or too long. */
 static size_t decode(const char *p, const char *end, uint8_t *out, size_t size) {
         uint32_t bits = 0;
@@ -31,7 +23,7 @@ static size_t decode(const char *p, const char *end, uint8_t *out, size_t size) 
         size_t n = 0;
 
         for (; p < end && *p != '='; p++) {
-                int v = base64_value(*p);
+                int v = *p == '-' || *p == '_' ? -1 : base64_value(*p);
                 if (v < 0) {
                         if (*p != '\n' && *p != '\r' && *p != ' ' && *p != '\t')
                                 return 0;

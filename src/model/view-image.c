@@ -44,7 +44,7 @@ int view_plan_image(struct plan *p, const struct view_facts *f, struct error *e)
             /* It may be changed in every way that its permissions allow: it is the sandbox's own copy. */
             (r = plan_allow(p, "/", USE_READ | USE_EXEC | USE_WRITE | USE_CHANGE)) < 0 || (p->programs && (r = view_add_programs(p, f)) < 0) || (r = view_add_scratch(p, "/dev", 0755)) < 0 ||
             (r = view_add_dev(p, f)) < 0 || (r = view_add_kernel(p, f)) < 0 || (r = view_add_read(p, f)) < 0 ||
-            (p->workspace && (r = view_add_workspace(p, f)) < 0) || (r = view_add_volumes(p, f)) < 0 ||
+            (p->workspace && (r = view_add_workspace(p, f)) < 0) || (r = view_add_volumes(p, f)) < 0 || (r = view_add_calls(p, f)) < 0 ||
             (r = view_add_socket_masks(p, f)) < 0 || (!streq(p->cwd, "/") && (r = plan_add(p, OP_DIR, p->cwd, NULL, 0, 0755, 0)) < 0))
                 return error_errno(e, r, "the view cannot be planned");
         return 0;

@@ -6,6 +6,7 @@
 
 #include "base/use.h"
 #include "model/view.h"
+#include "proto/call-msg.h"
 
 /* Top-level directories that hold programs and their data. */
 static const char *const system_dirs[] = {
@@ -375,6 +376,21 @@ int view_add_volumes(struct plan *p, const struct view_facts *f) {
         return 0;
 }
 
+int view_add_calls(struct plan *p, const struct view_facts *f) {
+        int r = 0;
+
+        if (p->calls.n == 0)
+                return 0;
+        for (size_t i = 0; r == 0 && i < p->calls.n; i++) {
+                _cleanup_free_ char *path = str_printf(CALL_FOLDER "/%s", p->calls.items[i]);
+                if (!path)
+                        return -ENOMEM;
+                if ((r = plan_add_content(p, OP_FILE, path, f->call_program, f->call_size, 0555, 0)) == 0)
+                        p->ops[p->n_ops - 1].flags |= PLAN_EXEC;
+        }
+        return r < 0 ? r : plan_add(p, OP_SOCKET, CALL_SOCKET, NULL, 0, 0666, 0);
+}
+
 /* Listening sockets that a bind would show: covered. */
 int view_add_socket_masks(struct plan *p, const struct view_facts *f) {
         for (size_t i = 0; i < f->sockets.n; i++) {
@@ -416,7 +432,7 @@ int view_plan(struct plan *p, const struct policy *policy, const struct view_fac
         if (home_first && !streq(p->home, "/") && (r = view_add_scratch(p, p->home, 0700)) < 0)
                 return error_errno(e, r, "the view cannot be planned");
         if ((r = view_add_read(p, f)) < 0 || (p->workspace && (r = view_add_workspace(p, f)) < 0) ||
-            (r = view_add_volumes(p, f)) < 0)
+            (r = view_add_volumes(p, f)) < 0 || (r = view_add_calls(p, f)) < 0)
                 return error_errno(e, r, "the view cannot be planned");
         for (size_t i = 0; i < f->hidden_elsewhere.n; i++)
                 if ((r = plan_add(p, OP_MASK, f->hidden_elsewhere.items[i], NULL, 0, 0, 0)) < 0)
@@ -465,6 +481,7 @@ void view_facts_clear(struct view_facts *f) {
                 free(f->trust[i].data);
         }
         free(f->trust);
+        free(f->call_program);
         free(f->passwd);
         free(f->group);
         *f = (struct view_facts){};

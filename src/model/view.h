@@ -16,6 +16,8 @@ int view_add_kernel(struct plan *p, const struct view_facts *f) _must_check_;
 int view_add_read(struct plan *p, const struct view_facts *f) _must_check_;
 int view_add_workspace(struct plan *p, const struct view_facts *f) _must_check_;
 int view_add_volumes(struct plan *p, const struct view_facts *f) _must_check_;
+/* What the run can call: the endpoint and a program for each name. */
+int view_add_calls(struct plan *p, const struct view_facts *f) _must_check_;
 /* Covers the host's sockets that binds would show. */
 int view_add_socket_masks(struct plan *p, const struct view_facts *f) _must_check_;
 

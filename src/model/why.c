@@ -52,7 +52,7 @@ static void place(struct out *o, const struct request *r) { /* HOST:PORT */
 const char *why_word(enum verdict_reason reason) {
         static const char *const words[VERDICT_N] = {
                 "allowed", "host", "relay", "port", "denied", "unread", "protocol", "path", "method", "websocket",
-                "query-key", "query-value", "headers", "body", "shape", "address", "budgets", "provenance",
+                "query-key", "query-value", "headers", "body", "shape", "model", "address", "budgets", "provenance",
         };
         return reason < VERDICT_N ? words[reason] : "?";
 }
@@ -123,6 +123,21 @@ static const char *shape_name(uint32_t bit) {
         return "?";
 }
 
+static void models_of(struct out *o, const struct table *t, uint32_t rule) {
+        const char *m;
+
+        for (size_t i = 0; (m = table_model(t, rule, i)); i++) {
+                puts_to(o, i ? " " : "");
+                puts_to(o, m);
+        }
+}
+
+/* Where it goes instead of to its host; NULL: to that. */
+static const char *destination(const struct table *t, const struct verdict *v) {
+        struct table_route route;
+        return table_route(t, v->route, &route) ? route.to : NULL;
+}
+
 static void allowed(struct out *o, const struct table *t, const struct request *r, const struct verdict *v) {
         rule_at(o, t, v->rule);
         puts_to(o, " allows it");
@@ -137,6 +152,10 @@ static void allowed(struct out *o, const struct table *t, const struct request *
                 puts_to(o, "; TLS whose server name is ");
                 put(o, r->host.p, r->host.n);
                 puts_to(o, " passes, and is not read");
+        }
+        if (destination(t, v)) {
+                puts_to(o, "; it goes to ");
+                puts_to(o, destination(t, v));
         }
 }
 
@@ -227,7 +246,29 @@ const char *why_reason(const struct table *t, const struct request *r, const str
                 rule_at(&o, t, v->rule);
                 puts_to(&o, " refuses");
                 break;
+        case VERDICT_MODEL:
+                if (r->model.n > 0) {
+                        puts_to(&o, "the model ");
+                        brief(&o, r->model);
+                        puts_to(&o, " is not one of those of ");
+                } else {
+                        puts_to(&o, r->no_model ? r->no_model : "the body names no model");
+                        puts_to(&o, ", and a model is asked for by ");
+                }
+                rule_at(&o, t, v->rule);
+                puts_to(&o, " (");
+                models_of(&o, t, v->rule);
+                puts_to(&o, ")");
+                break;
         case VERDICT_ADDRESS:
+                if (destination(t, v)) {
+                        puts_to(&o, "the address of ");
+                        puts_to(&o, destination(t, v));
+                        puts_to(&o, " is not a public one, and ");
+                        rule_at(&o, t, v->rule);
+                        puts_to(&o, " does not open it");
+                        break;
+                }
                 if (!r->is_address)
                         puts_to(&o, "the address of ");
                 put(&o, r->host.p, r->host.n);
@@ -391,6 +432,14 @@ const char *why_fix(const struct table *t, const struct request *r, const struct
                 puts_to(&o, " out of shapes of ");
                 rule_at(&o, t, v->rule);
                 return dst;
+        case VERDICT_MODEL:
+                if (r->model.n == 0) /* nothing in the policy makes up for that */
+                        return dst;
+                puts_to(&o, "add \"");
+                quoted(&o, r->model.p, r->model.n);
+                puts_to(&o, "\" to models of ");
+                rule_at(&o, t, v->rule);
+                return dst;
         case VERDICT_BUDGETS:
                 puts_to(&o, "write fewer rules with budgets that match the same requests");
                 return dst;
@@ -480,6 +529,14 @@ void why_json(struct json *j, const char *key, const struct table *t, const stru
                 rule_json(j, NULL, t, v->matched[i]);
         json_end(j, ']');
         json_str(j, "secret", v->secret == TABLE_NONE ? NULL : table_secret_name(t, v->secret));
+        json_str(j, "to", destination(t, v));
+        json_begin(j, "models", '[');
+        for (size_t i = 0; v->models && i < v->n_matched; i++) {
+                const char *m;
+                for (size_t k = 0; (m = table_model(t, v->matched[i], k)); k++)
+                        json_str(j, NULL, m);
+        }
+        json_end(j, ']');
         json_bool(j, "provenance", v->provenance);
         if (v->provenance)
                 json_num(j, "novel", (long long)MIN(why_novel(t, r), INT64_MAX));

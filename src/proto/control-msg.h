@@ -10,7 +10,15 @@ enum control_type {
         CONTROL_UPDATE = 1,
         /* A secret is not to be used any more: its name, or "" for all of them. */
         CONTROL_REVOKE,
+        /* What the run may do, for a child of it that is about to start. A struct control_grant is the answer, with the compiled policy
+         * that is in force and the memory of its budgets where there is a network; the connection is kept: over it the child is told
+         * (struct control_word) what it may not do any more, and its end is the child's. */
+        CONTROL_DELEGATE,
 };
+
+#define CONTROL_CHILDREN_MAX 16u /* of one run, at once */
+#define CONTROL_DEPTH_MAX 4u     /* children's children, and so on: a run without a parent has depth 0 */
+#define CONTROL_SECRETS_MAX 15u
 
 struct control_request {
         uint32_t type;
@@ -21,6 +29,29 @@ struct control_request {
 struct control_answer {
         int32_t result; /* 0, or a negative errno: nothing has changed then */
         char text[252]; /* what is wrong; ends with NUL */
+};
+
+struct control_grant {
+        uint32_t depth;     /* the child's */
+        uint32_t network;   /* 1: two fds come along */
+        uint32_t n_secrets;
+        uint32_t pad;
+        uint64_t time_left; /* ms, of the run's limit of time; UINT64_MAX: it has none */
+        uint64_t secret_left[CONTROL_SECRETS_MAX]; /* ms, in the plan's order; 0: over; UINT64_MAX: as long as the run */
+};
+
+/* To CONTROL_DELEGATE; the size tells which. */
+union control_reply {
+        struct control_answer no;
+        struct control_grant yes;
+};
+_Static_assert(sizeof(struct control_answer) != sizeof(struct control_grant), "told apart by size");
+
+/* The child answers the first with the last, once it is done. */
+enum control_word_type { CONTROL_WORD_REVOKED = 1, CONTROL_WORD_PAUSE, CONTROL_WORD_RESUME, CONTROL_WORD_DONE };
+struct control_word {
+        uint32_t type;
+        char name[68]; /* CONTROL_WORD_REVOKED: of the secret; ends with NUL */
 };
 
 #define CONTROL_SOCKET "sock"

@@ -55,6 +55,7 @@ enum init_msg_type {
         INIT_PAUSED,            /* everything was sent the stop that INIT_PAUSE asked for */
         INIT_TERMINAL,          /* with the terminal's master as ancillary fd */
         INIT_NETWORK,           /* with the gate's sockets as ancillary fds, NETNS_N of them (base/net.h) */
+        INIT_CALLS,             /* with the run's endpoint as ancillary fd, which listens (proto/call-msg.h) */
         /* supervisor to init */
         INIT_SIGNAL,            /* status: signal for the command */
         INIT_PAUSE,             /* stop everything but init: where no cgroup freezes */

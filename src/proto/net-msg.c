@@ -38,6 +38,9 @@ int net_order_read(const void *data, size_t n, size_t n_fds, struct net_order *r
         case NET_REVOKED:
                 good = n_fds == 0 && o.n > 0 && o.n < NET_BROKERS_MAX;
                 break;
+        case NET_RENEWED:
+                good = n_fds == 1;
+                break;
         case NET_BROKER:
                 good = n_fds == 1 && o.n < NET_BROKERS_MAX;
                 break;

@@ -44,6 +44,7 @@ enum net_what {
         NET_UDP, /* datagrams: address and port */
         NET_TLS, /* a connection whose ClientHello does not fit: host and port, text */
         NET_HTTP, /* a request: host, port, text is its method and target */
+        NET_CALL, /* of couriers only (role/cli/call.h): host is what was asked for */
 };
 
 enum net_report_type {
@@ -78,6 +79,7 @@ enum net_order_type {
         NET_LEASE,      /* to a broker: forwards until n (ms, CLOCK_MONOTONIC) */
         NET_FLUSH,      /* to a gate, at the end: reports what has come in by now, then says NET_FLUSHED */
         NET_REVOKED,    /* to a gate: the identity n is no more */
+        NET_RENEWED,    /* to a broker: its secret has a new value; ancillary: the block of secrets, in a pipe (svc/net-secret.h) */
         NET_POLICY,     /* to both: ancillary: the new compiled policy, sealed; to a broker also memory for its budgets */
 };
 

@@ -209,7 +209,7 @@ static int follow(const struct redactor *r, struct run *run, struct place *place
         return run->at <= r->longest ? YES : NO;
 }
 
-static size_t hold_max(const struct redactor *r) { return r->longest + UNIT_LENGTH_MAX; }
+size_t redact_held_max(const struct redactor *r) { return r->longest + UNIT_LENGTH_MAX; }
 
 /* The runs that are under way. YES: s->best and its form are what is to be replaced. */
 static int follow_all(const struct redactor *r, struct redact_stream *s, const uint8_t *p, size_t n, bool last) {
@@ -227,7 +227,7 @@ static int follow_all(const struct redactor *r, struct redact_stream *s, const u
         }
         s->n_runs = kept;
         /* What has come this far is too long, whatever its last unit turns out to be; there is no room to hold it either. */
-        if (kept > 0 && n <= hold_max(r))
+        if (kept > 0 && n <= redact_held_max(r))
                 return MORE;
         s->n_runs = 0;
         return s->best > 0 ? YES : NO;
@@ -659,7 +659,7 @@ static size_t runs_offset(const struct redactor *r) {
 }
 
 size_t redact_stream_size(const struct redactor *r) {
-        return runs_offset(r) + r->n_forms * sizeof(struct run) + hold_max(r);
+        return runs_offset(r) + r->n_forms * sizeof(struct run) + redact_held_max(r);
 }
 
 int redact_begin(const struct redactor *r, void *memory, size_t size, struct redact_stream **ret) {

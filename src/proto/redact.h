@@ -54,6 +54,8 @@ int redact_init(void *memory, size_t size, const struct redact_pair *pairs, size
 
 /* Bytes of memory for a stream. */
 size_t redact_stream_size(const struct redactor *r);
+/* Bytes that a stream holds back at most. */
+size_t redact_held_max(const struct redactor *r);
 /* At the beginning of a text; the same memory serves again after its end. -ENOBUFS. */
 int redact_begin(const struct redactor *r, void *memory, size_t size, struct redact_stream **ret) _must_check_;
 /* Bytes that are held back: they may yet turn out to be the beginning of something that is to be replaced. */

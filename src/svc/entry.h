@@ -35,12 +35,14 @@ enum run_msg_type {
                           * budgets; RUN_NET_RULES_DONE is the answer */
         RUN_NET_SECRET,  /* identity: its secret is over, for the reason in status (enum secret_end): its value is needed no more */
         RUN_NET_FAILED,  /* status: -errno or 0; report.text: what of the network does not work any more */
+        RUN_CALLS,       /* ancillary: the run's endpoint of calls; where it has a network, then its user and network namespaces */
         /* from the command line */
         RUN_SIGNAL,      /* status: to be sent to the command */
         RUN_PAUSE, RUN_RESUME, /* freeze and thaw everything */
         RUN_PAUSED,      /* supervisor's answer to RUN_PAUSE: it is frozen */
         RUN_NET_RULES_DONE, /* status: 0 or -errno; error */
         RUN_NET_STARTED, /* serial: of the RUN_NET_START; ancillary: a pidfd of the process */
+        RUN_NET_RENEWED, /* identity: its secret has a new value; ancillary: what a broker is told of it (BROKER_FD_SECRET) */
         RUN_STOP,        /* end everything; status is an enum run_end */
 };
 enum run_end {
@@ -51,6 +53,7 @@ enum run_end {
         END_FAILED,  /* Belljar's own failure */
         END_LOST,    /* init ended without a report: killed from outside */
         END_NOEXEC,  /* the command could not be executed: status is its errno */
+        END_PARENT,  /* a sub-run, whose parent ended, or may do something else now */
 };
 /* As records have it. */
 static inline const char *run_end_name(uint32_t end) {
@@ -58,6 +61,7 @@ static inline const char *run_end_name(uint32_t end) {
                 [END_EXIT] = "exit", [END_TIME] = "time", [END_IDLE] = "idle", [END_MEMORY] = "memory", [END_DISK] = "disk",
                 [END_OUTPUT] = "output", [END_HOST] = "host-memory", [END_CALLER] = "caller", [END_FAILED] = "failed",
                 [END_LOST] = "lost", [END_NOEXEC] = "not-executed",
+                [END_PARENT] = "parent",
         };
         return end < ELEMENTSOF(names) ? names[end] : "?";
 }
@@ -99,6 +103,7 @@ struct supervise {
         int budgets;           /* what is used of its budgets (svc/net-account.h); likewise */
         int given;             /* the URLs that it is given (svc/net-given.h); likewise */
         int ca;                /* where there is a network: the sandbox's CA (net-ca.h) */
+        int parent, parent_process; /* a sub-run: the connection to its parent's supervisor, and a pidfd of that; else -1 */
 };
 /* Runs one sandbox to its end. Never returns. */
 _noreturn_ void supervisor_main(struct supervise *s);

@@ -1,4 +1,5 @@
 /* The relay of http-relay.h. One function does all that can be done and then waits: no state is kept in who called. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fd.h"
@@ -7,6 +8,15 @@
 #define ROUNDS_MAX 64      /* before others have their turn */
 #define CHUNK_SPACE 64u    /* head and tail of a chunk, and the last chunk */
 #define FLUSH_BYTES 16384u  /* so much is not kept back for what may go along with it */
+
+static size_t gathered_bytes; /* of all relays */
+
+static void gather_drop(struct http_relay *r) {
+        gathered_bytes -= r->gather.cap;
+        free(r->gather.head);
+        free(r->gather.data);
+        r->gather = (struct http_gather){};
+}
 
 static void close_upstream(struct http_relay *r) {
         stream_close_gently(&r->upstream.s, r->loop);
@@ -40,6 +50,7 @@ void http_relay_cut(struct http_relay *r) {
                 stream_reset(&r->upstream.s, r->loop);
         else
                 part_upstream(r);
+        gather_drop(r);
         http_empty(&r->again);
         http_empty(&r->client.in);
         http_empty(&r->client.out);
@@ -56,6 +67,7 @@ static void end_gently(struct http_relay *r) {
 
 static void begin_closing(struct http_relay *r) {
         close_upstream(r);
+        gather_drop(r);
         http_empty(&r->again);
         r->state = HTTP_RELAY_CLOSING;
         r->deadline = r->loop->now + HTTP_RELAY_LINGER_MS;
@@ -262,15 +274,173 @@ static bool send_again(struct http_relay *r) {
         return true;
 }
 
+/* What the owner rewrites it may also refuse: a request whose body is short, and on its way, waits until it is whole, and of
+ * one that is refused nothing was sent. One that says no length may be half of a conversation. */
+static bool holds(const struct http_relay *r) {
+        return r->state == HTTP_RELAY_ACTIVE && r->gather.n == 0 && r->rewrites_up > 0 && r->up == HTTP_LENGTH && r->request.length <= FLUSH_BYTES && !r->request_done &&
+               !r->response_begun && http_room(&r->upstream.out) >= r->rewrites_up + HTTP_ROOM_MIN;
+}
+
+/* An upstream of an earlier request may be closed meanwhile; it has not heard of this one. */
+static bool replace_upstream(struct http_relay *r) {
+        if (!r->owner->again || !r->upstream.used || !http_end_usable(&r->upstream))
+                return false;
+        r->upstream.drained = false;
+        if (http_end_fill(&r->upstream) == 0)
+                return false;
+        http_empty(&r->upstream.in);
+        r->again = r->upstream.out;
+        r->upstream.out = (struct http_buffer){};
+        return send_again(r);
+}
+
+/* The head is decided on: it is written, and what follows is on its way. The bytes of it that are still in client.in are taken. */
+static int send_request(struct http_relay *r, const struct http1_out *out, size_t head) {
+        enum http_refusal why = HTTP_OK;
+
+        if (!http_make_room(&r->upstream.out)) {
+                http_relay_cut(r);
+                return 1;
+        }
+        int k = http1_write_request(out, r->upstream.out.data + r->upstream.out.n, HTTP_RELAY_BYTES - r->upstream.out.n, &why);
+        if (k < 0) {
+                refuse(r, why ? why : HTTP_HEAD_LONG);
+                return 1;
+        }
+        r->upstream.out.n += (size_t)k;
+        if (may_send_again(r) && !http_append(&r->again, r->upstream.out.data + r->upstream.out.at, http_filled(&r->upstream.out))) {
+                http_relay_cut(r);
+                return 1;
+        }
+        r->state = HTTP_RELAY_ACTIVE;
+        http1_response_begin(&r->response_reader, &r->request);
+        http_take(&r->client.in, head);
+        if (r->unconnected)
+                fail(r, TAKE_PTR(r->unconnected));
+        return 1;
+}
+
+static void begin_body(struct http_relay *r) {
+        http1_body_begin(&r->request_body, &r->request);
+        r->request_body.max = MIN(r->request_body.max, r->body_max);
+        if (r->request.expect_continue && !r->request_done && !http_append(&r->client.out, "HTTP/1.1 100 Continue\r\n\r\n", 25))
+                http_relay_cut(r);
+}
+
+/* --- bodies that are wanted whole --- */
+
+static int begin_gathering(struct http_relay *r, size_t head) {
+        if (!(r->gather.head = (char *)malloc(head))) {
+                http_relay_cut(r);
+                return 1;
+        }
+        memcpy(r->gather.head, r->client.in.data + r->client.in.at, head);
+        r->request.base = r->gather.head;
+        r->gather.on = true;
+        r->body_max = MIN(r->body_max, r->gather_max ? r->gather_max : HTTP_GATHER_MAX);
+        r->state = HTTP_RELAY_ACTIVE;
+        http_take(&r->client.in, head);
+        begin_body(r);
+        return 1;
+}
+
+static bool gather_add(struct http_gather *g, const char *p, size_t n) {
+        if (n > g->cap - g->n) {
+                size_t more = MAX(g->cap, MAX((size_t)4096, n));
+                char *data = more <= HTTP_GATHER_ALL - gathered_bytes ? (char *)realloc(g->data, g->cap + more) : NULL;
+                if (!data)
+                        return false;
+                g->data = data;
+                g->cap += more;
+                gathered_bytes += more;
+        }
+        if (n > 0)
+                memcpy(g->data + g->n, p, n);
+        g->n += n;
+        return true;
+}
+
+/* All of it is there. */
+static int send_gathered(struct http_relay *r) {
+        struct http1_out out = {.from = &r->request, .framing = HTTP_LENGTH, .length = r->gather.n, .method = http_span_text(&r->request, r->request.method)};
+
+        r->gather.on = false;
+        r->up = HTTP_LENGTH;
+        r->request_done = r->gather.n == 0;
+        watch_idle_upstream(r);
+        r->starting = true;
+        enum http_relay_verdict verdict = r->owner->gathered(r, &out);
+        r->starting = false;
+        if (verdict == HTTP_RELAY_FORWARD)
+                return send_request(r, &out, 0);
+        if (r->state == HTTP_RELAY_CLOSING)
+                r->owner->done(r, true);
+        else
+                http_relay_cut(r);
+        return 1;
+}
+
+/* Some more of it. */
+static int gather_body(struct http_relay *r) {
+        struct http_end *from = &r->client;
+        struct http_text slice = {};
+        size_t used = 0;
+        int k = 0, rc = 0;
+
+        if (http_filled(&from->in) == 0) {
+                if (!r->owner->may_read(r, true))
+                        return 0;
+                if ((k = http_end_fill(from)) < 0)
+                        return k;
+                if (http_filled(&from->in) == 0 && !from->eof)
+                        return 0;
+        }
+        if (http_filled(&from->in) > 0)
+                rc = http1_body_read(&r->request_body, from->in.data + from->in.at, http_filled(&from->in), &slice, &used);
+        else if ((rc = http1_body_eof(&r->request_body)) == 0)
+                rc = 1;
+        if (rc < 0) {
+                refuse(r, r->request_body.refused);
+                return 1;
+        }
+        const size_t came = slice.n;
+        if (r->rewrites_up) {
+                slice.n = r->owner->rewrite(r, true, slice.p, slice.n, rc == 1, rewritten);
+                slice.p = rewritten;
+        }
+        if (slice.n == SIZE_MAX || !gather_add(&r->gather, slice.p, slice.n)) {
+                refuse(r, slice.n == SIZE_MAX ? HTTP_BODY_PLACEHOLDER : HTTP_BODY_LARGE);
+                return 1;
+        }
+        http_take(&from->in, used);
+        if (came > 0 && !r->owner->moved(r, true, came))
+                return -ECANCELED;
+        return rc == 1 ? send_gathered(r) : 1;
+}
+
+/* Some of it goes on. */
+static int pass_gathered(struct http_relay *r) {
+        struct http_gather *g = &r->gather;
+        size_t n = MIN(g->n - g->at, http_room(&r->upstream.out));
+
+        if (n == 0)
+                return 0;
+        if (!http_append(&r->upstream.out, g->data + g->at, n))
+                return -ENOMEM;
+        g->at += n;
+        r->request_done = g->at == g->n;
+        return 1;
+}
+
 static int start_request(struct http_relay *r, size_t head) {
         struct http1_out out = {.from = &r->request, .framing = r->request.framing, .length = r->request.length,
                                 .websocket = r->request.websocket};
-        enum http_refusal why = HTTP_OK;
 
         r->upstream.drained = false; /* whether it is still there is asked of the kernel, not of the last event */
         watch_idle_upstream(r);
         r->deadline = 0;
         r->body_max = UINT64_MAX;
+        r->gather_max = 0;
         r->rewrites_up = r->rewrites_down = 0;
         r->request_done = has_no_body(&r->request);
         r->response_begun = r->response_done = false;
@@ -283,6 +453,8 @@ static int start_request(struct http_relay *r, size_t head) {
         switch (verdict) {
         case HTTP_RELAY_FORWARD:
                 break;
+        case HTTP_RELAY_GATHER:
+                return begin_gathering(r, head);
         case HTTP_RELAY_ANSWERED:
                 return 1;
         case HTTP_RELAY_CUT:
@@ -290,31 +462,8 @@ static int start_request(struct http_relay *r, size_t head) {
                 http_relay_cut(r);
                 return 1;
         }
-        if (!http_make_room(&r->upstream.out)) {
-                http_relay_cut(r);
-                return 1;
-        }
-        int k = http1_write_request(&out, r->upstream.out.data + r->upstream.out.n, HTTP_RELAY_BYTES - r->upstream.out.n, &why);
-        if (k < 0) {
-                r->state = HTTP_RELAY_REQUEST;
-                refuse(r, why ? why : HTTP_HEAD_LONG);
-                return 1;
-        }
-        r->upstream.out.n += (size_t)k;
-        if (may_send_again(r) && !http_append(&r->again, r->upstream.out.data + r->upstream.out.at, http_filled(&r->upstream.out))) {
-                http_relay_cut(r);
-                return 1;
-        }
-        r->state = HTTP_RELAY_ACTIVE;
-        http1_response_begin(&r->response_reader, &r->request);
-        http1_body_begin(&r->request_body, &r->request);
-        r->request_body.max = MIN(r->request_body.max, r->body_max);
-        if (r->request.expect_continue && !r->request_done && !http_append(&r->client.out, "HTTP/1.1 100 Continue\r\n\r\n", 25))
-                http_relay_cut(r);
-        http_take(&r->client.in, head);
-        if (r->unconnected)
-                fail(r, TAKE_PTR(r->unconnected));
-        return 1;
+        begin_body(r);
+        return r->state == HTTP_RELAY_ENDED ? 1 : send_request(r, &out, head);
 }
 
 static int read_request(struct http_relay *r) {
@@ -351,6 +500,12 @@ static int step_up(struct http_relay *r) {
                 return read_request(r);
         if (r->state != HTTP_RELAY_ACTIVE || r->request_done || r->response_done)
                 return 0;
+        if (r->gather.on)
+                return gather_body(r);
+        if (r->gather.n > 0)
+                return pass_gathered(r);
+        if (holds(r) && replace_upstream(r))
+                return 1;
         int k = move_body(r, true, &r->request_body, r->up, &done, &why);
         if (k == -EBADMSG) {
                 refuse(r, why);
@@ -445,6 +600,7 @@ static int read_response(struct http_relay *r) {
 /* Both are done. */
 static void finish(struct http_relay *r) {
         (void)!http_end_flush(&r->client); /* before the report of it; an error comes again */
+        gather_drop(r);
         r->owner->done(r, false);
         /* What an upstream has said beyond its answer is no answer to another request (RFC 9112 section 6.3). */
         if (!r->response.keep_alive || r->response.framing == HTTP_CLOSE || !r->request_done || http_filled(&r->upstream.in) > 0)
@@ -552,6 +708,8 @@ static bool wants_in(const struct http_relay *r, bool up) {
         case HTTP_RELAY_ACTIVE:
                 if (up ? r->request_done || r->response_done : r->response_done)
                         return false;
+                if (up && r->gather.n > 0 && !r->gather.on)
+                        return false; /* it is all there */
                 if (!up && !r->response_begun)
                         return http_filled(&to->out) == 0;
                 return http_room(&to->out) >= HTTP_ROOM_MIN && r->owner->may_read((struct http_relay *)r, up);
@@ -576,12 +734,12 @@ static void wait_for(struct http_relay *r, bool up, bool out) {
 static int steps(struct http_relay *r) {
         int sum, k;
 
-        if (r->state == HTTP_RELAY_REQUEST)
+        if (r->state == HTTP_RELAY_REQUEST || r->gather.on)
                 watch_idle_upstream(r);
         switch (r->state) {
         case HTTP_RELAY_REQUEST:
         case HTTP_RELAY_ACTIVE:
-                if ((sum = step_up(r)) < 0)
+                if ((sum = step_up(r)) < 0 || r->gather.on)
                         return sum;
                 k = step_down(r);
                 if (k < 0 && r->state == HTTP_RELAY_ACTIVE && !r->response_begun) {
@@ -604,7 +762,7 @@ static int steps(struct http_relay *r) {
 }
 
 static int flush_both(struct http_relay *r) {
-        int up = http_end_flush(&r->upstream), down;
+        int up = holds(r) ? 0 : http_end_flush(&r->upstream), down;
 
         if (up < 0 && r->state != HTTP_RELAY_CLOSING) {
                 /* It may have answered and closed before it read everything. */
@@ -645,7 +803,7 @@ void http_relay_run(struct http_relay *r) {
                 return;
         }
         wait_for(r, true, http_filled(&r->client.out) > 0 || k > 0);
-        wait_for(r, false, http_filled(&r->upstream.out) > 0);
+        wait_for(r, false, http_filled(&r->upstream.out) > 0 && !holds(r));
 }
 
 void http_relay_init(struct http_relay *r, const struct http_relay_owner *owner, struct loop *loop) {

@@ -7,11 +7,15 @@
 #include "svc/http-end.h"
 
 #define HTTP_RELAY_HEAD_MS 30000u   /* for a head, from its first byte to its end */
-#define HTTP_REWRITE_HELD 57344u    /* bytes that a rewriter keeps back at most */
+#define HTTP_REWRITE_HELD 58368u    /* bytes that a rewriter keeps back at most */
+#define HTTP_GATHER_MAX (1u << 20)   /* bytes of a body that is gathered, where the owner names no other number; more is refused as
+                                      * HTTP_BODY_LARGE while gather.on */
+#define HTTP_GATHER_ALL (64u << 20)  /* of all of them in this process at once; likewise */
 #define HTTP_RELAY_LINGER_MS 2000u  /* for a client to take an answer after which the connection is closed */
 
 enum http_relay_verdict {
         HTTP_RELAY_FORWARD,  /* out is filled: write it. Where the upstream is not ready, it waits for http_relay_connected */
+        HTTP_RELAY_GATHER,   /* nothing is sent before all of the body is there: then `gathered` is called */
         HTTP_RELAY_ANSWERED, /* http_relay_answer was called */
         HTTP_RELAY_CUT,      /* reset both */
 };
@@ -21,6 +25,8 @@ struct http_relay_owner {
         /* A request's head is in r->request; out has its framing and `from` already: method, target and host are to be set, and
          * what goes along with it. */
         enum http_relay_verdict (*request)(struct http_relay *r, struct http1_out *out);
+        /* After HTTP_RELAY_GATHER, likewise, with the body in r->gather as it will go on (rewritten). May be NULL. */
+        enum http_relay_verdict (*gathered)(struct http_relay *r, struct http1_out *out);
         /* A response's head is in r->response; out can go as it is. */
         enum http_relay_verdict (*response)(struct http_relay *r, struct http1_out *out);
         /* Before n bytes of a body (or of a tunnel) are read from the client (up) or the upstream. false: not now; the owner
@@ -30,6 +36,7 @@ struct http_relay_owner {
         void (*content)(struct http_relay *r, const char *p, size_t n);
         /* Where r->rewrites_up or r->rewrites_down: what goes on in place of n bytes of a body or tunnel, into out, which takes n +
          * HTTP_REWRITE_HELD. Bytes may be kept back, but none once `last` is said. The sum of what comes out is that of what went in.
+         * A request of a length of at most 16 KiB is not sent before its end was rewritten.
          * SIZE_MAX: it may not go on, and is refused as HTTP_BODY_PLACEHOLDER. */
         size_t (*rewrite)(struct http_relay *r, bool up, const char *p, size_t n, bool last, char *out);
         /* n bytes of a body or tunnel went by. false: reset. */
@@ -58,6 +65,12 @@ struct http_relay {
         struct http1_reader request_reader, response_reader;
         struct http_head request, response;
         struct http1_body request_body, response_body;
+        struct http_gather {
+                bool on;          /* the body is being read */
+                char *head;       /* of the request, which r->request points into from then on */
+                char *data;       /* [at, n): the body, and what of it has not gone on */
+                size_t at, n, cap;
+        } gather;
         struct http_buffer again; /* the request as it was written, while it may be sent once more (RFC 9112 section 9.3.1) */
         enum http_relay_state {
                 HTTP_RELAY_REQUEST, /* reads a head, or waits for one */
@@ -76,6 +89,7 @@ struct http_relay {
                                             * with the request, or the response */
         bool said_end[2];/* tunnel: the end was passed on, up and down */
         uint64_t body_max; /* of the request's body; the owner sets it with the request */
+        uint64_t gather_max; /* of one that is gathered; likewise; 0: HTTP_GATHER_MAX */
         uint64_t deadline; /* ms; 0: none */
         const char *why;   /* of failed */
 };

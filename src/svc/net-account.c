@@ -43,6 +43,33 @@ int account_map(int fd, struct account **ret, size_t *ret_n) {
 
 void account_unmap(struct account *a, size_t n) { munmap(a, n * sizeof(*a)); }
 
+static uint64_t add_text(uint64_t h, const char *s) { /* FNV-1a, with the end of each text */
+        for (; s && *s; s++)
+                h = (h ^ (uint8_t)*s) * 1099511628211u;
+        return (h ^ (s ? 0 : 1)) * 1099511628211u;
+}
+
+uint64_t account_route_key(const struct table_route *r) {
+        uint64_t h = add_text(add_text(add_text(14695981039346656037u, r->host), r->to), r->secret);
+        return h + (h == 0);
+}
+
+const struct account_route *account_route_find(const struct account *a, uint64_t key) {
+        for (size_t i = 0; i < ACCOUNT_ROUTES_MAX; i++)
+                if (__atomic_load_n(&a->routes[i].key, __ATOMIC_RELAXED) == key)
+                        return &a->routes[i];
+        return NULL;
+}
+
+struct account_route *account_route_get(struct account *a, uint64_t key) {
+        for (size_t i = 0; i < ACCOUNT_ROUTES_MAX; i++) {
+                uint64_t have = 0;
+                if (__atomic_compare_exchange_n(&a->routes[i].key, &have, key, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) || have == key)
+                        return &a->routes[i];
+        }
+        return NULL;
+}
+
 const char *account_name(enum account_of of) {
         static const char *const names[ACCOUNT_N] = {"up", "down", "requests", "url", "hosts", "subdomains", "novel"};
         return of < ACCOUNT_N ? names[of] : "?";

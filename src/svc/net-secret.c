@@ -29,17 +29,33 @@ static void put_text(struct pen *w, const char *text, size_t n) {
         put(w, "", 1);
 }
 
-static void put_own(struct pen *w, const struct secret *s, const struct vault_text *value) {
-        const char *const texts[] = {s->header, s->before, s->after, s->user, s->query};
+static void put_own(struct pen *w, const struct secret *s, const struct vault_text *value, const char *cover) {
+        const char *const texts[] = {s->header, s->before, s->after, s->user, s->query, s->body};
 
         put_number(w, s->place);
         for (size_t i = 0; i < ELEMENTSOF(texts); i++)
                 put_text(w, texts[i] ? texts[i] : "", texts[i] ? strlen(texts[i]) : 0);
         put_number(w, s->uses);
         put_text(w, value->p, value->n);
+        put_text(w, cover, strlen(cover));
 }
 
-int net_secret_pipe(const struct secret *secrets, size_t n, const struct vault_text *values, char *const *placeholders, uint32_t identity) {
+static void put_parts(struct pen *w, const struct secret *secrets, size_t n, const struct vault_text *values, const struct secret *s) {
+        const struct secret_sigv4 *v = s->sigv4;
+
+        put_text(w, v->services ?: "", v->services ? strlen(v->services) : 0);
+        put_text(w, v->regions ?: "", v->regions ? strlen(v->regions) : 0);
+        put_number(w, v->mint);
+        put_number(w, v->copy);
+        for (int i = PART_KEY; i < PART_N; i++) {
+                size_t at = secret_sigv4_part(secrets, n, s->name, (enum secret_part)i);
+                bool has = at < n && values[at].p;
+                put_number(w, has ? at + 1 : 0);
+                put_text(w, has ? values[at].p : "", has ? values[at].n : 0);
+        }
+}
+
+int net_secret_pipe(const struct secret *secrets, size_t n, const struct vault_text *values, char *const *placeholders, uint32_t identity, const char *cover) {
         struct vault_text block = {};
         int pair[2], r;
 
@@ -55,7 +71,9 @@ int net_secret_pipe(const struct secret *secrets, size_t n, const struct vault_t
                 put_text(&w, placeholders[i], strlen(placeholders[i]));
         }
         if (identity > 0)
-                put_own(&w, &secrets[identity - 1], &values[identity - 1]);
+                put_own(&w, &secrets[identity - 1], &values[identity - 1], cover ? cover : placeholders[identity - 1]);
+        if (identity > 0 && secrets[identity - 1].place == SECRET_SIGV4)
+                put_parts(&w, secrets, n, values, &secrets[identity - 1]);
         r = w.full ? -E2BIG : pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0 ? -errno : 0;
         if (r == 0) {
                 /* All at once, or it does not fit; nobody else has the pipe, and what is in it is never swapped. */
@@ -104,13 +122,31 @@ static const char *get_text(struct reader *r, size_t *ret_n) {
 }
 
 static void get_own(struct reader *r, struct net_secret_block *b) {
-        const char **const texts[] = {&b->header, &b->before, &b->after, &b->user, &b->query};
+        size_t n_cover = 0;
+        const char **const texts[] = {&b->header, &b->before, &b->after, &b->user, &b->query, &b->body};
 
         b->place = (enum secret_place)get_number(r);
         for (size_t i = 0; i < ELEMENTSOF(texts); i++)
                 *texts[i] = get_text(r, NULL);
         b->uses = get_number(r);
         b->value = get_text(r, &b->n_value);
+        b->cover = get_text(r, &n_cover);
+        r->bad |= n_cover != b->n_value;
+}
+
+static void get_parts(struct reader *r, struct net_secret_block *b) {
+        b->services = get_text(r, NULL);
+        b->regions = get_text(r, NULL);
+        b->mint = get_number(r) != 0;
+        b->copy = get_number(r) != 0;
+        for (int i = PART_KEY; i < PART_N; i++) {
+                struct net_secret_part *p = &b->part[i];
+                uint64_t identity = get_number(r);
+                p->value = get_text(r, &p->n);
+                r->bad |= identity > b->n || (identity > 0 && p->n != b->all[identity - 1].n_placeholder) || (identity == 0 && i == PART_KEY);
+                p->identity = r->bad ? 0 : (uint32_t)identity;
+        }
+        b->part[PART_SECRET] = (struct net_secret_part){b->identity, b->value, b->n_value};
 }
 
 int net_secret_read(int fd, struct vault_text *memory, struct net_secret_block *ret, struct error *e) {
@@ -126,13 +162,16 @@ int net_secret_read(int fd, struct vault_text *memory, struct net_secret_block *
                 b.all[i].name = get_text(&d, NULL);
                 b.all[i].placeholder = get_text(&d, &b.all[i].n_placeholder);
         }
-        if (!d.bad && identity > 0)
-                get_own(&d, &b);
-        d.bad |= identity > 0 && b.n_value != b.all[identity - 1].n_placeholder;
-        if (d.bad || d.n > 0)
-                return error_set(e, EBADMSG, "the block of secrets cannot be read");
         b.identity = (uint32_t)identity;
         b.n = (uint32_t)n;
+        if (!d.bad && identity > 0)
+                get_own(&d, &b);
+        if (!d.bad && b.place == SECRET_SIGV4)
+                get_parts(&d, &b);
+        /* Where the one is put in for the other, as it stands. */
+        d.bad |= identity > 0 && (b.place == SECRET_ANY_FIELD || b.place == SECRET_BODY) && b.n_value != b.all[identity - 1].n_placeholder;
+        if (d.bad || d.n > 0)
+                return error_set(e, EBADMSG, "the block of secrets cannot be read");
         *ret = b;
         return 0;
 }

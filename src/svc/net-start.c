@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +22,9 @@
 /* User namespaces beneath the sandbox's outer one while a gate is made: the command's, the gate's, and those of gates that were
  * killed, which the kernel counts for a while longer. */
 #define ROOM "16"
+
+#define NET_START_OUTER_MAX (BROKER_FD_N - BROKER_FD_CONTROL)
+#define NOBODY 65534u
 
 #define NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 
@@ -148,29 +152,28 @@ static int add_trust(int *fds, size_t *n, char **env, struct error *e) {
         return 0;
 }
 
-static int start_broker(const struct plan *p, int exe, const int *fds, size_t n, pid_t *ret, int *ret_pidfd, struct error *e) {
-        bool root = p->ids.root;
-        /* Run by root, it has an id of the sandbox's range, and none of the host's. */
-        uid_t uid = root ? p->ids.uid_base + p->ids.init_uid : geteuid();
-        gid_t gid = root ? uid : getegid();
-        int all[BROKER_FD_N - BROKER_FD_CONTROL + BROKER_FD_TRUST_N], go[2] = {-1, -1}, r;
+/* A process of the host's network namespace, with one id, and all others of the namespaces its own. */
+static int start_outer(const char *name, int exe, bool root, uid_t uid, gid_t gid, const int *fds, size_t n, pid_t *ret, int *ret_pidfd, struct error *e) {
+        int all[NET_START_OUTER_MAX + BROKER_FD_TRUST_N], go[2] = {-1, -1}, r;
+        char byte;
         char *env[BROKER_FD_TRUST_N + 1];
         size_t n_all = n;
 
-        if (n != BROKER_FD_N - BROKER_FD_CONTROL)
-                return error_set(e, EPROTO, "a broker was asked for with %zu file descriptors", n);
+        if (n > NET_START_OUTER_MAX)
+                return error_set(e, EPROTO, "%s was asked for with %zu file descriptors", name, n);
         memcpy(all, fds, n * sizeof(*all));
         r = add_trust(all, &n_all, env, e);
-        if (r == 0 && pipe2(go, O_CLOEXEC) < 0)
-                r = error_errno(e, errno, "a pipe cannot be made");
+        if (r == 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) < 0)
+                r = error_errno(e, errno, "a pair of sockets cannot be made");
         pid_t pid = r < 0 ? -1 : process_clone(NAMESPACES, -1, ret_pidfd);
         if (pid == 0) {
-                char byte;
                 close(go[1]);
-                if (read(go[0], &byte, 1) != 1 ||
+                /* A guard that has secrets is not dumpable, and a copy of it would not be either: its maps could not be written. The
+                 * secrets themselves are in no copy (vault.h). */
+                if (prctl(PR_SET_DUMPABLE, 1) < 0 || write(go[0], "", 1) != 1 || read(go[0], &byte, 1) != 1 ||
                     (root && (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)))
                         _exit(125);
-                become(exe, "belljar-broker", all, n_all, env);
+                become(exe, name, all, n_all, env);
         }
         while (n_all > n)
                 close(all[--n_all]);
@@ -179,10 +182,10 @@ static int start_broker(const struct plan *p, int exe, const int *fds, size_t n,
         close(go[0]);
         if (pid < 0) {
                 close(go[1]);
-                return error_errno(e, pid, "the broker's namespaces cannot be made");
+                return error_errno(e, pid, "the namespaces of %s cannot be made", name);
         }
-        r = map_one(pid, uid, gid, !root);
-        if (r == 0 && write(go[1], "", 1) != 1)
+        r = read(go[1], &byte, 1) != 1 ? -ECHILD : map_one(pid, uid, gid, !root);
+        if (r == 0 && send(go[1], "", 1, MSG_NOSIGNAL) != 1)
                 r = -errno;
         close(go[1]);
         if (r < 0) {
@@ -190,10 +193,35 @@ static int start_broker(const struct plan *p, int exe, const int *fds, size_t n,
                 while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
                         ;
                 close(*ret_pidfd);
-                return error_errno(e, r, "the broker's ids cannot be mapped");
+                return error_errno(e, r, "the ids of %s cannot be mapped", name);
         }
         *ret = pid;
         return 0;
+}
+
+static int start_broker(const struct plan *p, int exe, const int *fds, size_t n, pid_t *ret, int *ret_pidfd, struct error *e) {
+        bool root = p->ids.root;
+        /* Run by root, it has an id of the sandbox's range, and none of the host's. */
+        uid_t uid = root ? p->ids.uid_base + p->ids.init_uid : geteuid();
+
+        if (n != BROKER_FD_N - BROKER_FD_CONTROL)
+                return error_set(e, EPROTO, "a broker was asked for with %zu file descriptors", n);
+        return start_outer("belljar-broker", exe, root, uid, root ? uid : getegid(), fds, n, ret, ret_pidfd, e);
+}
+
+/* As a broker; without a sandbox, root's is nobody. */
+int net_start_provider(const struct plan *p, const int *fds, size_t n, pid_t *ret, int *ret_pidfd, struct error *e) {
+        bool root = p ? p->ids.root : process_is_root();
+        uid_t uid = !root ? geteuid() : p ? p->ids.uid_base + p->ids.init_uid : NOBODY;
+        _cleanup_free_ char *path = NULL;
+        int r = host_own_program("belljar-provider", &path, e);
+
+        if (r < 0)
+                return r;
+        _cleanup_fd_ int exe = open(path, O_PATH | O_CLOEXEC);
+        if (exe < 0)
+                return error_errno(e, errno, "%s cannot be opened", path);
+        return start_outer("belljar-provider", exe, root, uid, root ? uid : getegid(), fds, n, ret, ret_pidfd, e);
 }
 
 int net_start(const struct plan *p, enum net_role role, const int *fds, size_t n, pid_t *ret, int *ret_pidfd, struct error *e) {

@@ -12,3 +12,5 @@
  * and dies when the caller's thread does. */
 int net_start(const struct plan *p, enum net_role role, const int *fds, size_t n, pid_t *ret, int *ret_pidfd, struct error *e)
         _must_check_;
+/* A provider (svc/provider.h), likewise; p is NULL where there is no sandbox. */
+int net_start_provider(const struct plan *p, const int *fds, size_t n, pid_t *ret, int *ret_pidfd, struct error *e) _must_check_;

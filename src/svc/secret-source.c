@@ -40,6 +40,18 @@ static int say(const char *what, struct error *e) {
         return -e->errnum;
 }
 
+/* Bytes of what this source may have. */
+static size_t value_max(const struct secret *s) { return s->is_key ? SECRET_KEY_MAX : SECRET_VALUE_MAX; }
+
+int secret_key_check(const char *what, const struct vault_text *v, struct error *e) {
+        const char *begin = "-----BEGIN ";
+        bool good = v->n > strlen(begin) && v->n <= SECRET_KEY_MAX && strncmp(v->p, begin, strlen(begin)) == 0;
+
+        for (size_t i = 0; good && i < v->n; i++)
+                good = (v->p[i] >= 0x20 && v->p[i] <= 0x7e) || v->p[i] == '\n' || v->p[i] == '\r';
+        return good ? 0 : error_set(e, EINVAL, "%s is no private key in PEM form, of %u bytes at most", what, SECRET_KEY_MAX);
+}
+
 int secret_value_check(const char *what, const struct vault_text *v, struct error *e) {
         if (v->n < SECRET_VALUE_MIN || v->n > SECRET_VALUE_MAX) {
                 error_set(e, EINVAL, v->n == 0 ? "%s is empty" : v->n < SECRET_VALUE_MIN ? "%s is too short" : "%s is too long", what);
@@ -65,7 +77,7 @@ static int read_env(const struct secret *s, struct vault_text *ret, struct error
                 return error_fix(e, "export %s=..., or name another source: file:PATH, command:WORDS, keyring:DESCRIPTION, store:NAME", s->from);
         }
         size_t n = strlen(value);
-        if (n > SECRET_VALUE_MAX) {
+        if (n > value_max(s)) {
                 char l[LABEL_MAX];
                 return error_set(e, EFBIG, "%s is too long", label(s, l));
         }
@@ -112,7 +124,7 @@ static int read_file(const struct secret *s, const char *base_dir, struct vault_
         if (!home)
                 return error_set(e, ENOMEM, "out of memory");
         int r = host_resolve(s->from, base_dir ?: here ?: "/", home, &path, e);
-        return r < 0 ? say(label(s, l), e) : secret_file_read(label(s, l), path, SECRET_VALUE_MAX, ret, e);
+        return r < 0 ? say(label(s, l), e) : secret_file_read(label(s, l), path, value_max(s), ret, e);
 }
 
 /* Of a child: becomes the program, with its output in the pipe. */
@@ -183,6 +195,16 @@ static int report_end(const struct secret *s, const char *program, int status, s
         return error_set(e, ECANCELED, "%s: %s ended with status %d", label(s, l), program, WEXITSTATUS(status));
 }
 
+/* The store's own program says in its output why it gives no value: one error, of whoever asked. */
+static int report_refusal(const struct secret *s, struct vault_text *v, struct error *e) {
+        char l[LABEL_MAX], *fix = memchr(v->p, '\n', v->n);
+
+        if (fix)
+                *fix++ = 0;
+        int r = error_set(e, EACCES, "%s: %s", label(s, l), v->p);
+        return fix && *fix ? error_fix(e, "%s", fix) : r;
+}
+
 /* Runs a program and takes what it prints. */
 static int read_program(const struct secret *s, char **argv, int timeout_ms, struct vault_text *ret, struct error *e) {
         struct sigaction before, plain = {.sa_handler = SIG_DFL}; /* where SIGCHLD is ignored, the status would be lost */
@@ -193,7 +215,7 @@ static int read_program(const struct secret *s, char **argv, int timeout_ms, str
         if (sigaction(SIGCHLD, &plain, &before) < 0)
                 return error_errno(e, errno, "signals cannot be waited for");
         pid_t pid = start_program(argv, &out, &pidfd);
-        int r = pid < 0 ? (int)pid : vault_read(out, pidfd, SECRET_VALUE_MAX + 1, timeout_ms, &v, e);
+        int r = pid < 0 ? (int)pid : vault_read(out, pidfd, value_max(s) + 1, timeout_ms, &v, e);
         int status = pid < 0 ? 0 : end_of(pid, pidfd, r < 0 ? 0 : SECRET_END_TIME);
         (void)sigaction(SIGCHLD, &before, NULL);
         if (pid < 0)
@@ -202,6 +224,8 @@ static int read_program(const struct secret *s, char **argv, int timeout_ms, str
                 return error_set(e, ETIMEDOUT, "%s: nothing came within %d seconds", label(s, l), timeout_ms / 1000);
         if (r < 0)
                 return say(label(s, l), e);
+        if (s->source == SECRET_STORE && WIFEXITED(status) && WEXITSTATUS(status) == SECRET_REFUSED_STATUS && v.n > 0)
+                return report_refusal(s, &v, e);
         if (status != 0)
                 return report_end(s, argv[0], status, e);
         drop_newline(&v);
@@ -234,8 +258,8 @@ static int read_store(const struct secret *s, struct vault_text *ret, struct err
 
         if (r < 0)
                 return say(label(s, l), e);
-        char word[] = "secret", open_word[] = "open", dashes[] = "--";
-        return read_program(s, (char *[]){tool, word, open_word, dashes, s->from, NULL}, SECRET_STORE_TIME, ret, e);
+        char word[] = "secret", give_word[] = "give", dashes[] = "--";
+        return read_program(s, (char *[]){tool, word, give_word, dashes, s->from, NULL}, SECRET_STORE_TIME, ret, e);
 }
 
 static int read_keyring(const struct secret *s, struct vault_text *ret, struct error *e) {
@@ -250,7 +274,7 @@ static int read_keyring(const struct secret *s, struct vault_text *ret, struct e
                 error_errno(e, errno, "%s is not in the session's nor in the user's keyring", label(s, l));
                 return error_fix(e, "keyctl padd user %s @u", s->from);
         }
-        int r = vault_alloc(SECRET_VALUE_MAX + 2, ret, e);
+        int r = vault_alloc(value_max(s) + 2, ret, e);
         if (r < 0)
                 return r;
         long n = syscall(SYS_keyctl, KEYCTL_READ_, key, ret->p, ret->cap);
@@ -274,8 +298,12 @@ static int read_one(const struct secret *s, const char *base_dir, struct vault_t
         case SECRET_COMMAND: r = read_command(s, &v, e); break;
         case SECRET_KEYRING: r = read_keyring(s, &v, e); break;
         case SECRET_STORE: r = read_store(s, &v, e); break;
+        case SECRET_LITERAL:
+                if ((r = vault_alloc(strlen(s->from), &v, e)) == 0)
+                        memcpy(v.p, s->from, v.n);
+                break;
         }
-        if (r < 0 || (r = secret_value_check(label(s, l), &v, e)) < 0)
+        if (r < 0 || (r = s->is_key ? secret_key_check(label(s, l), &v, e) : secret_value_check(label(s, l), &v, e)) < 0)
                 return r;
         *ret = v;
         v = (struct vault_text){};

@@ -9,6 +9,8 @@
 #define SECRET_COMMAND_TIME 30000 /* ms that a command: may take */
 #define SECRET_STORE_TIME 120000  /* ms for store:, where a person may have to type a passphrase */
 
+#define SECRET_REFUSED_STATUS 3 /* of `belljar secret give`: what it printed is no value, but why there is none, and a line of what to do */
+
 /* The values of n secrets: ret[i] that of s[i], each SECRET_VALUE_MIN to SECRET_VALUE_MAX bytes of printable ASCII, without a
  * blank at either end. All or none: the first that cannot be had is an error that names it and its source, never a value.
  *
@@ -23,6 +25,8 @@ int secret_source_read(const struct secret *s, const char *base_dir, struct vaul
 /* The parts of it that `belljar secret` needs as well. what: begins the error's text. */
 /* A value is such as is said above. */
 int secret_value_check(const char *what, const struct vault_text *v, struct error *e) _must_check_;
+/* The same of one that is a key (model/secret.h, is_key): lines of printable ASCII, as PEM has them. */
+int secret_key_check(const char *what, const struct vault_text *v, struct error *e) _must_check_;
 /* A file's text without a newline at its end: a regular file that only its owner can read, unless that is root. -EFBIG beyond
  * max bytes. */
 int secret_file_read(const char *what, const char *path, size_t max, struct vault_text *ret, struct error *e) _must_check_;

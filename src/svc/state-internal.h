@@ -6,6 +6,7 @@
 #include "svc/state.h"
 
 #define STATE_ID_LEN 12
+#define STATE_FILE_MAX (4u << 20) /* bytes of a JSON file */
 /* Of a directory that is being made, with its maker's pid; one that a kill left stays empty. */
 #define STATE_NEW_PREFIX ".new-"
 extern const char *const state_places[2];

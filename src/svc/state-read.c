@@ -13,8 +13,6 @@
 #include "svc/state-internal.h"
 #include "svc/state-read.h"
 
-#define STATE_FILE_MAX (4u << 20)
-
 int state_read(const struct state *s, const char *name, json_t **ret) {
         _cleanup_free_ char *text = NULL;
         json_error_t je;

@@ -284,6 +284,39 @@ int state_rewrite(const struct state *s, const char *name, struct json *j) {
         return write_in_place(s->dir, name, 0, &j->text);
 }
 
+/* The plan is written by this program, one key a line: with one blank before it stands what is of the whole. Of a former use of
+ * the directory it has another id. */
+static bool plan_has_name(const struct state *s, const char *line) {
+        _cleanup_free_ char *text = NULL, *id = str_printf("\n \"id\": \"%s\",\n", s->id);
+        return id && file_read(s->dir, "plan.json", STATE_FILE_MAX, &text, NULL) == 0 && strstr(text, id) && strstr(text, line);
+}
+
+int state_find_at_once(int root, const char *which, struct state *ret) {
+        _cleanup_(dated_clear) struct dated_list all = {};
+        _cleanup_free_ char *line = NULL;
+        int r;
+
+        if (is_id(which))
+                return state_open_in(root, state_places[0], which, ret);
+        /* Nothing in it that JSON writes in another way. */
+        if (which[strspn(which, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")] || !(line = str_printf("\n \"name\": \"%s\",\n", which)) ||
+            (r = state_list_place(root, state_places[0], &all)) < 0)
+                return -ENOENT;
+        *ret = STATE_NONE;
+        for (size_t i = 0; i < all.n; i++) {
+                _cleanup_state_ struct state s = STATE_NONE;
+                if (state_open_in(root, state_places[0], all.items[i].id, &s) < 0 || !plan_has_name(&s, line))
+                        continue;
+                if (ret->id) {
+                        state_close(ret);
+                        return -ENOTUNIQ;
+                }
+                *ret = s;
+                s = STATE_NONE;
+        }
+        return ret->id ? 0 : -ENOENT;
+}
+
 int state_write_groups(const struct state *s, const char *paths) {
         struct strbuf b = {};
         strbuf_puts(&b, paths);

@@ -64,6 +64,10 @@ bool state_has_groups(const struct state *s);
 /* True when something stands in its upper layer. */
 bool state_changed(const struct state *s);
 
+/* One that is called or named exactly so and has something to lose: for a command that cannot wait for a JSON library, and has
+ * another way where this finds none. Of several of that name none. */
+int state_find_at_once(int root, const char *which, struct state *ret) _must_check_;
+
 /* Makes an ended run that changed nothing, or failed before it began (forget: then it is no record either), available
  * to the next one. With `remove`, or where there are enough, removes it instead. */
 void state_release(struct state *s, bool forget, bool remove);

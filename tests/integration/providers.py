@@ -3,6 +3,7 @@ OpenAI's responses, Gemini's streamGenerateContent, each streamed. It stands for
 own shell tool and then, once it has been told what came of it, says a word.
 
     server = providers.Server(certificate)      # on port 443 of every address of the lab
+    server = providers.Server(None, 11434, "x") # without TLS, for apis of the host "x"
     server.command, server.word = "...", "..."
     server.requests                             # [{host, method, path, headers, body}]
     server.results                              # what harnesses said that the tool gave, as text
@@ -174,7 +175,8 @@ class Request(http.server.BaseHTTPRequestHandler):
 
     def setup(self):
         self.request.settimeout(120)
-        self.request.do_handshake()  # here and not in the listener's own thread
+        if isinstance(self.request, ssl.SSLSocket):
+            self.request.do_handshake()  # here and not in the listener's own thread
         super().setup()
 
     def log_message(self, *_):
@@ -220,7 +222,7 @@ class Request(http.server.BaseHTTPRequestHandler):
 
     def handle_any(self):
         server, data = self.server.lab, self.take_body()
-        host = getattr(self.request, "lab_name", None)
+        host = getattr(self.request, "lab_name", server.name)
         request = {"host": host, "method": self.command, "path": self.path, "headers": dict(self.headers), "body": data, "refused": None}
         server.requests.append(request)
         request["refused"] = why = server.refuse(request)
@@ -244,18 +246,21 @@ class Listener(http.server.ThreadingHTTPServer):
 
 
 class Server:
-    def __init__(self, certificate, port=443):
+    def __init__(self, certificate, port=443, name=None):
+        self.name = name
         self.requests, self.results, self.command, self.word = [], [], "true", "done"
         self.apis, self.refuse = APIS, lambda request: None
-        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        tls.load_cert_chain(certificate)
-        tls.set_alpn_protocols(["http/1.1"])
-
-        def named(conn, name, _):
-            conn.lab_name = name
-        tls.sni_callback = named
         self.listener = Listener(("0.0.0.0", port), Request, bind_and_activate=False)
-        self.listener.socket = tls.wrap_socket(socket.socket(), server_side=True, do_handshake_on_connect=False)
+        if certificate:
+            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            tls.load_cert_chain(certificate)
+            tls.set_alpn_protocols(["http/1.1"])
+
+            def named(conn, sni, _):
+                conn.lab_name = sni
+            tls.sni_callback = named
+            self.listener.socket.close()
+            self.listener.socket = tls.wrap_socket(socket.socket(), server_side=True, do_handshake_on_connect=False)
         self.listener.allow_reuse_address = True
         self.listener.server_bind()
         self.listener.server_activate()

@@ -13,6 +13,7 @@ static struct http_relay relay;
 static int client, upstream; /* the test's ends */
 static unsigned opened, finished, cuts;
 static bool over, unreachable;
+static size_t rewrites;
 static char got[4u << 20];
 
 static void open_upstream(struct http_relay *r) {
@@ -30,15 +31,22 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
                 http_relay_unconnected(r, "no route");
         else if (r->upstream.s.w.fd < 0)
                 open_upstream(r);
+        r->rewrites_up = rewrites;
         out->target = http_span_text(&r->request, r->request.target);
         out->host = http_span_text(&r->request, r->request.host);
         return HTTP_RELAY_FORWARD;
 }
 
+/* Nothing with an X in it goes up. */
+static size_t rewrite(struct http_relay *r, bool up, const char *p, size_t n, bool last, char *out) {
+        memcpy(out, p, n);
+        return memchr(p, 'X', n) ? SIZE_MAX : n;
+}
+
 static enum http_relay_verdict on_response(struct http_relay *r, struct http1_out *out) { return HTTP_RELAY_FORWARD; }
 static bool may_read(struct http_relay *r, bool up) { return true; }
 static bool moved(struct http_relay *r, bool up, size_t n) { return true; }
-static void refused(struct http_relay *r, enum http_refusal why) {}
+static void refused(struct http_relay *r, enum http_refusal why) { http_relay_answer(r, 403, "text/plain", "", 0); }
 static void failed(struct http_relay *r, const char *text) { http_relay_answer(r, 502, "text/plain", text, strlen(text)); }
 static void done(struct http_relay *r, bool cut) {
         finished++;
@@ -60,7 +68,7 @@ static void idle(struct http_relay *r) {
 }
 
 static const struct http_relay_owner owner = {
-        .request = on_request, .response = on_response, .may_read = may_read, .moved = moved, .refused = refused,
+        .request = on_request, .response = on_response, .may_read = may_read, .moved = moved, .rewrite = rewrite, .refused = refused,
         .failed = failed, .idle = idle, .again = again, .done = done, .ended = ended,
 };
 
@@ -311,6 +319,47 @@ TEST(no_upstream_at_all) {
         serve();
         check(strncmp(hear(client), "HTTP/1.1 502", 12) == 0 && strstr(got, "\r\n\r\nno route"));
         check(recv(client, got, 1, 0) == 0 && finished == 1 && cuts == 1);
+}
+
+/* A short body that may be refused is there before its head is sent; one that says no length, or is long, is not waited for. */
+TEST(what_is_refused_was_not_sent) {
+        static const char *const heads[] = {"POST / HTTP/1.1\r\nHost: h.test\r\nContent-Length: 8\r\n\r\n", "POST / HTTP/1.1\r\nHost: h.test\r\nTransfer-Encoding: chunked\r\n\r\n",
+                                            "POST / HTTP/1.1\r\nHost: h.test\r\nContent-Length: 16385\r\n\r\n"};
+
+        for (size_t i = 0; i < ELEMENTSOF(heads); i++) {
+                set_up();
+                rewrites = 100;
+                say(client, heads[i]);
+                serve();
+                check((hear(upstream)[0] != 0) == (i > 0));
+                if (i != 1)
+                        say(client, "body");
+                serve();
+                check((hear(upstream)[0] != 0) == (i > 1) && hear(client)[0] == 0);
+                say(client, i == 1 ? "4\r\nabXY\r\n0\r\n\r\n" : "wXyz");
+                serve();
+                check(hear(upstream)[0] == 0 && strncmp(hear(client), "HTTP/1.1 403", 12) == 0);
+        }
+        set_up();
+        one_answer();
+        opened = 0;
+        rewrites = 100;
+        say(client, heads[0]);
+        serve();
+        say(client, "bo");
+        serve();
+        close(upstream); /* it has waited long enough, and never heard of this */
+        serve();
+        check(opened == 1 && hear(upstream)[0] == 0 && hear(client)[0] == 0);
+        say(client, "dy");
+        serve();
+        check(hear(upstream)[0] == 0);
+        say(client, "last");
+        serve();
+        check(strncmp(hear(upstream), "POST / HTTP/1.1\r\n", 17) == 0 && strstr(got, "\r\n\r\nbodylast"));
+        say(upstream, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        serve();
+        check(strncmp(hear(client), "HTTP/1.1 200", 12) == 0);
 }
 
 /* Two requests in one write: the second is read when the first is done. */

@@ -49,7 +49,7 @@ TEST(what_is_refused_leaves_the_result_alone) {
 
 TEST(orders_have_their_descriptors) {
         static const struct { uint32_t type; size_t least, most; } kinds[] = {
-                {NET_CONFIG, 0, 0}, {NET_BROKER, 1, 1}, {NET_LEASE, 0, 0}, {NET_FLUSH, 0, 0}, {NET_POLICY, 1, 2},
+                {NET_CONFIG, 0, 0}, {NET_BROKER, 1, 1}, {NET_LEASE, 0, 0}, {NET_FLUSH, 0, 0}, {NET_POLICY, 1, 2}, {NET_RENEWED, 1, 1},
         };
         struct net_order o = {}, got;
 

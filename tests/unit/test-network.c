@@ -365,6 +365,78 @@ TEST(what_is_given) {
         gives(&t, "");
 }
 
+TEST(destinations) {
+        struct table t = compiled("network:\n- {host: a.test, methods: [GET], to: 'http://127.0.0.1:11434/'}\n- {host: b.test, methods: [GET], to: 'https://B.Example', addresses: [10.0.0.0/8]}\n"
+                                  "- {deny: true, host: 127.0.0.1, port: 9}\n- {host: c.test, methods: [GET], to: 'http://127.0.0.1:9'}\n- {use: openai}\n- {host: '**.d.test', methods: [GET], to: 'http://[::1]:5'}\n"
+                                  "- {host: api.openai.com, methods: [GET], paths: [/own]}\n- {host: e.test, methods: [GET]}\n");
+        struct request_address loop, next, ten, out;
+        struct table_route route;
+        check(address_parse("127.0.0.1", 9, &loop) == 0 && address_parse("127.0.0.2", 9, &next) == 0);
+        check(address_parse("10.1.2.3", 8, &ten) == 0 && address_parse("93.184.216.34", 13, &out) == 0);
+        struct verdict v = fixture_ask(&t, "GET https://a.test/");
+        check(v.allowed && table_route(&t, v.route, &route) && route.local && !route.secret);
+        check_streq(route.to, "http://127.0.0.1:11434");
+        check(table_address_allowed(&t, &v, &loop, 11434) && !table_address_allowed(&t, &v, &next, 11434) && !table_address_allowed(&t, &v, &out, 11434));
+        v = fixture_ask(&t, "GET https://b.test/");
+        check(table_route(&t, v.route, &route) && !route.local);
+        check_streq(route.to, "https://b.example");
+        check(table_address_allowed(&t, &v, &ten, 443) && table_address_allowed(&t, &v, &out, 443) && !table_address_allowed(&t, &v, &loop, 443));
+        v = fixture_ask(&t, "GET https://c.test/");
+        check(v.allowed && !table_address_allowed(&t, &v, &loop, 9)); /* denied */
+        v = fixture_ask(&t, "GET https://x.y.d.test/");
+        check(table_route(&t, v.route, &route) && route.local);
+        check_streq(route.host, "**.d.test");
+        v = fixture_ask(&t, "GET https://api.openai.com/v1/models");
+        check(table_route(&t, v.route, &route) && !route.to && v.route == fixture_ask(&t, "GET https://api.openai.com/own").route);
+        check(fixture_ask(&t, "GET https://e.test/").route == TABLE_NONE && !table_route(&t, TABLE_NONE, &route) && table_routes(&t) == 5);
+
+        refused("network:\n- {host: a.test, methods: [GET], to: 'http://127.0.0.1:1'}\n- {host: a.test, methods: [GET], to: 'http://127.0.0.1:2'}\n",
+                "different places, http://127.0.0.1:1 (p.yaml:3) and http://127.0.0.1:2 (p.yaml:4): GET https://a.test/", "differ");
+        refused("network:\n- {host: '*.test', paths: [/x/**]}\n- {host: a.test, paths: ['/*/y'], to: 'http://127.0.0.1:2'}\n", "the host itself (p.yaml:3) and http://127.0.0.1:2 (p.yaml:4): GET https://a.test/x/y", "");
+        compiled("network:\n- {host: a.test, paths: [/x], to: 'http://127.0.0.1:1'}\n- {host: a.test, paths: [/y]}\n- {host: a.test, protocol: tls}\n");
+        static const char *const not[] = {"127.0.0.1:1", "ftp://127.0.0.1", "http://", "http:///", "http://a.test/x", "http://a.test?x", "http://u@a.test", "http://a.test:0", "http://a.test:99999", "http://0177.0.0.1",
+                                          "http://0.0.0.0", "http://[::]", "http://localhost", "http://x.localhost:1", "http://a b"};
+        for (size_t i = 0; i < ELEMENTSOF(not); i++) {
+                _cleanup_free_ char *text = str_printf("network:\n- {host: a.test, methods: [GET], to: '%s'}\n", not[i]);
+                refused(text, "network.to cannot be", "");
+        }
+}
+
+TEST(models) {
+        struct table t = compiled("network:\n- {host: a.test, models: ['llama*', gpt-5]}\n- {host: b.test, models: [x], secret: s}\n- {host: b.test, methods: [POST], paths: [/free]}\n");
+        struct request r = {.layer = REQUEST_L7, .tls = true, .port = 443, .host = fixture_text("a.test"), .method = fixture_text("POST"), .n_segments = 1, .segment = {{"", 0}}, .has_body = true, .body_bytes = 5};
+        struct verdict v;
+
+        says(&t, "GET https://a.test/", VERDICT_METHOD, 0);
+        table_decide(&t, &r, &v); /* it was not read */
+        check(v.allowed && v.models);
+        check_streq(table_model(&t, v.rule, 0), "llama*");
+        check_streq(table_model(&t, v.rule, 1), "gpt-5");
+        check(!table_model(&t, v.rule, 2) && !table_model(&t, 99, 0));
+        r.model_read = true;
+        static const struct { const char *model; bool allowed; } cases[] = {{"", false}, {"llama", true}, {"llama3:8b", true}, {"gpt-5", true}, {"gpt-5-mini", false}, {"LLAMA", false}, {"xllama", false}};
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                r.model = fixture_text(cases[i].model);
+                table_decide(&t, &r, &v);
+                check(v.allowed == cases[i].allowed && (v.allowed || v.reason == VERDICT_MODEL) && v.rule == 0);
+        }
+        r.host = fixture_text("b.test");
+        r.segment[0] = fixture_text("free");
+        r.model_read = false;
+        table_decide(&t, &r, &v);
+        check(v.allowed && v.models && v.n_matched == 2 && v.secret != TABLE_NONE);
+        r.model_read = true;
+        r.model = fixture_text("y"); /* by the rule that has no model, and so no secret */
+        table_decide(&t, &r, &v);
+        check(v.allowed && v.n_matched == 1 && v.secret == TABLE_NONE);
+        refused("network:\n- {host: a.test, models: ['a b']}\n", "network.models cannot have", "");
+        refused("network:\n- {host: a.test, models: ['%41']}\n", "network.models cannot have", "");
+        refused("network:\n- {host: a.test, models: ['*a*b*c*d*']}\n", "network.models cannot have", "");
+        refused("network:\n- {host: a.test, models: [a], body: 0}\n", "body: 0", "");
+        refused("network:\n- {host: a.test, models: [a], protocol: tls}\n", "passes unread", "");
+        refused("network:\n- {deny: true, host: a.test, models: [a]}\n", "denies", "");
+}
+
 TEST(different_secrets_must_not_meet) {
         refused("network:\n- {host: a.test, secret: one}\n- {host: a.test, secret: two}\n", "GET https://a.test/", "differ");
         refused("network:\n- {host: '*.a.test', secret: one, paths: [/x/**]}\n- {host: b.a.test, secret: two, paths: ['/*/y*']}\n",

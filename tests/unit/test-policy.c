@@ -588,7 +588,11 @@ TEST(printed) {
                 "env: {TOKEN: hunter2, TERM: }\nlimits: {memory: 2GiB, cpu: 0.5, time: 90}\nwithout: [seccomp]\n"
                 "network: [{host: api.example, methods: [GET], query: {a: , b: x*}, budget: {up: 1MiB}}, {use: git-fetch, repo: a/b}]\n"
                 "quiet: [x.example]\nbudget: {requests: 9}\n"
-                "secrets: {gh: {from: env:GH, header: 'Authorization: token {}', ttl: 1h, uses: 5}, b: {from: 'file:/k', basic: me, env: B}, q: {from: store:q, query: key}}\n");
+                "secrets: {aws: {from: env:S, sigv4: {key: AKIDAKIDAKIDAKID, session: env:T, services: [s3, sts], regions: [r-1], allow: [copy]}, ttl: 1m}, "
+                "gh: {from: env:GH, header: 'Authorization: token {}', ttl: 1h, uses: 5}, b: {from: 'file:/k', basic: me, env: B}, q: {from: store:q, query: key},\n"
+                "  o: {from: env:O, oauth2: {token_url: 'https://i.example/t', client_id: me, scope: a b}},\n"
+                "  a: {from: 'file:/a', github_app: {app_id: 1, installation_id: 2, repositories: [x, y], permissions: {contents: read, issues: write}}}}\n"
+                "git_ssh: [{host: git.example, repositories: [a/b, c/*], access: write, known_hosts: /k, key: 'file:/x'}]\nsign: {tags: true, as: 'A <a@b>'}\n");
         _cleanup_free_ char *text = policy_text(p);
         check_streq(text,
                     "tier       auto, at least container\ntrust      own\nimage      debian:12\nuser       1000:50\n"
@@ -599,10 +603,18 @@ TEST(printed) {
                     "allow      api.example:443 https, GET, query a b=x*, up 1 MiB\n"
                     "allow      github.com:443 https, GET, /a/b/info/refs /a/b.git/info/refs, query service=git-upload-pack (git-fetch)\n"
                     "allow      github.com:443 https, POST, /a/b/git-upload-pack /a/b.git/git-upload-pack, body 2 MiB (git-fetch)\n"
-                    "quiet      x.example\nbudget     requests 9\n"
+                    "quiet      x.example\n"
+                    "allow      git.example:22 tcp (unread) (git_ssh)\nbudget     requests 9\n"
+                    "secret     aws from env:S, signs requests to s3,sts in r-1, also copies, inside as AWS_SECRET_ACCESS_KEY, for 1m\n"
+                    "secret     aws.key from literal:AKIDAKIDAKIDAKID, with aws, inside as AWS_ACCESS_KEY_ID, for 1m\n"
+                    "secret     aws.session from env:T, with aws, inside as AWS_SESSION_TOKEN, for 1m\n"
                     "secret     gh from env:GH, in the field authorization, inside as GH, for 1h, 5 uses\n"
                     "secret     b from file:/k, in authorization, as me, inside as B\n"
-                    "secret     q from store:q, in the query, as key\n");
+                    "secret     q from store:q, in the query, as key\n"
+                    "secret     o minted at i.example (oauth2, scope a b) with what is from env:O, in the field authorization\n"
+                    "secret     a minted at api.github.com (github_app, for x y, contents=read issues=write) with what is from file:/a, in whichever field has its placeholder\n"
+                    "git_ssh    read and write git@git.example:22 a/b, c/*, by the key of a file\n"
+                    "sign       commits and tags of one person, by a key of the ssh agent\n");
         struct json j = {};
         policy_json(&j, NULL, p);
         _cleanup_free_ char *made = strbuf_take(&j.text);
@@ -622,11 +634,12 @@ TEST(printed) {
         for (size_t i = 0; i < n_policy_keys; i++) {
                 char path[64];
                 json_t *at = o;
-                if (policy_keys[i].type == KEY_LATER || policy_keys[i].type == KEY_PARAMETER)
+                if (policy_keys[i].type == KEY_LATER || policy_keys[i].type == KEY_PARAMETER || streq(policy_keys[i].name, "git_ssh.addresses") /* of its rule */)
                         continue;
                 snprintf(path, sizeof(path), "%s", policy_keys[i].name);
+                size_t item = str_after(path, "secrets.oauth2.") ? 6 : str_after(path, "secrets.github_app.") ? 7 : 0;
                 for (char *save = NULL, *part = strtok_r(path, ".", &save); part; part = strtok_r(NULL, ".", &save))
-                        at = json_object_get(json_is_array(at) ? json_array_get(at, 0) : at, part);
+                        at = json_object_get(json_is_array(at) ? json_array_get(at, item) : at, part);
                 if (!at)
                         printf("# %s is not in the JSON\n", policy_keys[i].name);
                 check(at);
@@ -665,7 +678,7 @@ TEST(every_key_has_what_its_type_needs) {
                                 if (strlen(policy_keys[j].name) == (size_t)(dot - k->name) &&
                                     strncmp(policy_keys[j].name, k->name, (size_t)(dot - k->name)) == 0)
                                         parent = &policy_keys[j];
-                check(!dot || (parent && (parent->type == KEY_SECTION || parent->type == KEY_VOLUMES || parent->type == KEY_NETWORK || parent->type == KEY_SECRETS)));
+                check(!dot || (parent && (parent->type == KEY_SECTION || parent->type == KEY_VOLUMES || parent->type == KEY_NETWORK || parent->type == KEY_SECRETS || parent->type == KEY_MINT || parent->type == KEY_GIT_SSH || parent->type == KEY_SIGN)));
                 check(policy_key_find(parent, policy_key_leaf(k)) == k);
                 check(policy_key_nearest(parent, policy_key_leaf(k)) == (k->type == KEY_LATER ? NULL : k) || k->type == KEY_LATER);
         }
@@ -698,7 +711,7 @@ TEST(schema_has_every_key) {
                 }
                 check(json_is_object(at) && json_object_get(at, "description"));
                 check((policy_keys[i].type == KEY_LATER) == (json_object_size(json_object_get(at, "not")) == 0 && json_object_get(at, "not")));
-                check((policy_keys[i].type == KEY_SECTION) == json_is_false(json_object_get(at, "additionalProperties")));
+                check((policy_keys[i].type == KEY_SECTION || policy_keys[i].type == KEY_MINT || policy_keys[i].type == KEY_SIGN) == json_is_false(json_object_get(at, "additionalProperties")));
         }
         json_decref(s);
 }

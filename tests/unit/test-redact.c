@@ -1,6 +1,7 @@
 /* Redaction: by hand, and with random texts in random forms cut in every way, against the oracle of the fuzz target and by
  * decoding what comes out. */
 #include "proto/redact.h"
+#include "base/base64.h"
 #include "base/macros.h"
 #include "../fuzz/redact-oracle.h"
 #include "tap.h"
@@ -369,6 +370,48 @@ TEST(held_back) {
                 char out[64];
                 ssize_t k = redact_feed(r, s, NULL, 0, true, out, sizeof(out));
                 check(k == (ssize_t)t[i].held && memcmp(out, t[i].text + strlen(t[i].text) - k, (size_t)k) == 0);
+        }
+}
+
+/* text, all of it or cut off anywhere, with a line break anywhere or none, and then an event's end (text/event-stream). */
+static void check_events(const char *text) {
+        static const char *const ends[] = {"\n\n", "\r\n\r\n", "\r\r", "\"}\n\n"};
+        const size_t n = strlen(text);
+        char event[1024];
+
+        for (size_t cut = 1; cut <= n; cut++)
+                for (size_t broken = 0; broken < cut; broken++)
+                        for (size_t i = 0; i < ELEMENTSOF(ends); i++) {
+                                snprintf(event, sizeof(event), "data: %.*s%s%.*s%s", (int)broken, text, broken ? "\n" : "", (int)(cut - broken), text + broken, ends[i]);
+                                if (held(event) > 0)
+                                        printf("# %s: %zu are held\n", event, redact_held(s));
+                                check(held(event) == 0);
+                        }
+}
+
+/* Whatever an event ends in that may begin the text in whichever form: nothing of it waits for the next. */
+TEST(events_are_not_held_back) {
+        char text[256];
+
+        prepare(&one, 1);
+        check_events(FIND);
+        for (size_t offset = 0; offset < 3; offset++) {
+                char bytes[64];
+                size_t n = (size_t)snprintf(bytes, sizeof(bytes), "%.*s%s", (int)offset, "xy", FIND);
+                text[base64_encode(bytes, n, text)] = 0;
+                check_events(text);
+        }
+        for (size_t k = 0; k < 5; k++) {
+                size_t n = 0;
+                for (const char *p = FIND; *p; p++)
+                        switch (k) {
+                        case 0: n += (size_t)snprintf(text + n, sizeof(text) - n, "%02x", *p); break;
+                        case 1: n += (size_t)snprintf(text + n, sizeof(text) - n, "%%%02X", *p); break;
+                        case 2: n += (size_t)snprintf(text + n, sizeof(text) - n, "\\u%04x", *p); break;
+                        case 3: n += (size_t)snprintf(text + n, sizeof(text) - n, "\\x%02x", *p); break;
+                        default: n += (size_t)snprintf(text + n, sizeof(text) - n, "&#%d;", *p);
+                        }
+                check_events(text);
         }
 }
 

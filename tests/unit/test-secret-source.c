@@ -126,7 +126,7 @@ static int in_the_environment(void) {
 }
 
 static int store_of_a_tool(void) {
-        good("store:my-github", "open -- my-github " VALUE);
+        good("store:my-github", "give -- my-github " VALUE);
         bad("store:failing", "ended with status 3");
         return 0;
 }
@@ -344,6 +344,32 @@ TEST(store) {
 
 static long add_key(const char *description, const char *value, size_t n, int keyring) {
         return syscall(SYS_add_key, "user", description, value, n, keyring);
+}
+
+/* What is asked with and never sent may have lines. */
+TEST(keys) {
+        static const struct { const char *text; bool good; } t[] = {
+                {"-----BEGIN " "A KEY-----\nabc\r\n-----END", true}, {"-----BEGIN " "A KEY-----\n\x01", false}, {"BEGIN\nabc", false}, {"", false},
+                {"-----BEGIN " "A KEY-----\n\xc3\xa9", false},
+        };
+        for (size_t i = 0; i < ELEMENTSOF(t); i++) {
+                struct vault_text v = {};
+                size_t n = strlen(t[i].text);
+                struct error e = {};
+                check(vault_alloc(n, &v, &e) == 0);
+                memcpy(v.p, t[i].text, n);
+                check((secret_key_check("it", &v, &e) == 0) == t[i].good);
+                check(secret_value_check("it", &v, &e) < 0);
+                vault_free(&v);
+        }
+        struct vault_text v = {};
+        check(vault_alloc(SECRET_KEY_MAX + 1, &v, NULL) == 0);
+        memset(v.p, 'x', v.n);
+        memcpy(v.p, t[0].text, 20);
+        check(secret_key_check("it", &v, NULL) < 0);
+        v.p[--v.n] = 0;
+        check(secret_key_check("it", &v, NULL) == 0);
+        vault_free(&v);
 }
 
 TEST(keyring) {

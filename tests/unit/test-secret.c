@@ -61,6 +61,9 @@ TEST(places) {
         check(secret_set_basic(&s, "x-access-token", &e) == 0 && s.place == SECRET_BASIC);
         check(secret_set_basic(&s, "a:b", &e) == -EINVAL && secret_set_basic(&s, "", &e) == -EINVAL);
         check(secret_set_query(&s, "api_key", &e) == 0 && s.place == SECRET_QUERY);
+        check(secret_set_body(&s, "client_secret", &e) == 0 && s.place == SECRET_BODY && secret_set_body(&s, "a.b-c.$d.e.f.g.h.i", &e) == 0);
+        check(secret_set_body(&s, "", &e) == -EINVAL && secret_set_body(&s, "a..b", &e) == -EINVAL && secret_set_body(&s, ".a", &e) == -EINVAL && secret_set_body(&s, "a.", &e) == -EINVAL);
+        check(secret_set_body(&s, "a b", &e) == -EINVAL && secret_set_body(&s, "\xc3\xa9", &e) == -EINVAL && secret_set_body(&s, "a.b.c.d.e.f.g.h.i", &e) == -EINVAL);
         check(secret_set_query(&s, "a b", &e) == -EINVAL && secret_set_query(&s, "a&b", &e) == -EINVAL && secret_set_query(&s, "", &e) == -EINVAL);
         secret_clear(&s);
 }
@@ -77,6 +80,8 @@ TEST(of_a_policy) {
         check(!secret_variable(&s[1]) && s[1].place == SECRET_BASIC && s[2].place == SECRET_QUERY && s[3].place == SECRET_ANY_FIELD);
         check_streq(secret_variable(&s[3]), "B");
         refused("version: 1\nsecrets: {a: {header: 'X: {}'}}\n", "p.yaml:2:11: a secret without the key from", "env:NAME");
+        refused("version: 1\nsecrets: {a: {from: env:A, body: a.b, query: u}}\n", "one place", "second secret");
+        refused("version: 1\nsecrets: {a: {from: env:A, body: a..b}}\n", "keys of JSON", "body: client_secret");
         refused("version: 1\nsecrets: {a: {from: env:A, header: 'X: {}', basic: u}}\n", "one place", "second secret");
         refused("version: 1\nsecrets: {a: {form: env:A}}\n", "no key \"form\" in secrets", "did you mean from?");
         refused("version: 1\nsecrets: {a: {from: env:A, ttl: 0}}\n", "secrets.ttl: 0 is not a limit", "");

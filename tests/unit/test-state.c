@@ -65,6 +65,47 @@ TEST(find) {
         close(root);
 }
 
+TEST(find_at_once) {
+        int root = open_root();
+        struct state a = make(root), b = make(root), c = make(root), f = STATE_NONE;
+        struct json j;
+
+        write_plan(&a, "one", "/x");
+        write_plan(&b, "o", "/x\n \"name\": \"three\",");
+        check(state_find_at_once(root, a.id, &f) == 0 && streq(f.id, a.id));
+        state_close(&f);
+        check(state_find_at_once(root, "one", &f) == 0 && streq(f.id, a.id));
+        state_close(&f);
+        check(state_find_at_once(root, "o", &f) == 0 && streq(f.id, b.id));
+        state_close(&f);
+        check(state_find_at_once(root, "three", &f) == -ENOENT); /* within another string */
+        check(state_find_at_once(root, "", &f) == -ENOENT && state_find_at_once(root, "on", &f) == -ENOENT);
+        check(state_find_at_once(root, "../../etc", &f) == -ENOENT && state_find_at_once(root, "o\",\n", &f) == -ENOENT);
+        check(state_find_at_once(root, "00000000000", &f) == -ENOENT && state_find_at_once(root, "000000000000", &f) == -ENOENT);
+        /* The name of a secret is none of the sandbox's; and a plan that the directory's former use has left is none. */
+        state_json_begin(&c, &j);
+        json_begin(&j, "secrets", '[');
+        json_begin(&j, NULL, '{');
+        json_str(&j, "name", "github");
+        json_str(&j, "from", "env");
+        json_end(&j, '}');
+        json_end(&j, ']');
+        json_end(&j, '}');
+        check(state_write(&c, "plan.json", &j) == 0);
+        check(state_find_at_once(root, "github", &f) == -ENOENT);
+        char *id = c.id;
+        c.id = a.id;
+        write_plan(&c, "former", "/x");
+        c.id = id;
+        check(state_find_at_once(root, "former", &f) == -ENOENT);
+        write_plan(&c, "one", "/x"); /* two of a name */
+        check(state_find_at_once(root, "one", &f) == -ENOTUNIQ && !f.id);
+        state_close(&a);
+        state_close(&b);
+        state_close(&c);
+        close(root);
+}
+
 TEST(half_made_state_directory) {
         int root = open_root();
         check(unlinkat(root, "sandboxes", AT_REMOVEDIR) == 0 && unlinkat(root, "unchanged", AT_REMOVEDIR) == 0);

@@ -133,3 +133,22 @@ void account_secret_refused(uint32_t identity) {
         if (s)
                 __atomic_fetch_add(&s->refused, 1, __ATOMIC_RELAXED);
 }
+
+uint64_t account_model(const struct verdict *v) {
+        struct account_route *a;
+        struct table_route route;
+
+        if (n_accounts == 0 || !table_route(&broker.table, v->route, &route) || !(a = account_route_get(&accounts[0], account_route_key(&route))))
+                return 0;
+        __atomic_fetch_add(&a->requests, 1, __ATOMIC_RELAXED);
+        return a->key;
+}
+
+void account_model_bytes(uint64_t key, uint64_t up, uint64_t down) {
+        struct account_route *a = key && n_accounts > 0 ? account_route_get(&accounts[0], key) : NULL;
+
+        if (!a)
+                return;
+        __atomic_fetch_add(&a->up, up, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&a->down, down, __ATOMIC_RELAXED);
+}

@@ -14,6 +14,7 @@
 #include "proto/net-msg.h"
 #include "proto/redact.h"
 #include "proto/websocket.h"
+#include "svc/dial.h"
 #include "svc/loop.h"
 #include "svc/net-control.h"
 #include "svc/net-report.h"
@@ -21,44 +22,9 @@
 #include "svc/tls.h"
 
 #define BROKER_CONNECTIONS_MAX 4096u
-#define BROKER_ADDRESSES_MAX 8u      /* of a name, that are tried */
-#define BROKER_DIAL_MS 30000u        /* for all of it: resolving, and every address */
-#define BROKER_ATTEMPT_MS 5000u      /* for one address, where there are others */
 #define BROKER_JOIN_MS 5000u         /* for a published port: the connection inside */
 
 struct broker;
-
-/* A connection to an upstream, while it is made: the name is resolved, its addresses are checked, one is dialled after the
- * other. */
-enum dial_result {
-        DIAL_CONNECTED, /* fd is the owner's */
-        DIAL_FORBIDDEN, /* every address is one that no rule opens */
-        DIAL_FAILED,    /* why says it */
-};
-struct dial {
-        struct watch w;
-        struct dial **slot; /* the owner's pointer to it; NULL: it is not wanted any more */
-        struct dial *next, **prev;
-        void (*done)(void *owner, enum dial_result result, int fd, const char *why);
-        void *owner;
-        struct verdict verdict;
-        struct request request; /* host points into `host` */
-        char host[REQUEST_HOST_MAX + 1];
-        struct sockaddr_in6 address[BROKER_ADDRESSES_MAX]; /* or a sockaddr_in */
-        size_t n_addresses, tried;
-        uint64_t deadline, attempt_deadline; /* ms */
-        int last_error;
-        bool resolving; /* the resolver has it */
-        struct dial *same; /* the resolver's: the next that waits for the same answer */
-};
-/* *slot is set while it is at work, and NULL again when done is called, once, which may be within this call. */
-void dial_start(struct dial **slot, const struct request *r, const struct verdict *v,
-                void (*done)(void *owner, enum dial_result result, int fd, const char *why), void *owner);
-void dial_cancel(struct dial **slot);
-void dials_tick(struct broker *b);
-void dial_address_of(const struct sockaddr_in6 *a, struct request_address *ret);
-/* The resolver's answer: called once for each resolver_ask, later or at once. */
-void dial_resolved(struct dial *d, const struct sockaddr_in6 *addresses, size_t n, const char *why);
 
 struct buffer {
         char *data; /* NULL: empty */
@@ -98,7 +64,6 @@ struct broker {
         struct tls_trust *trust;
         struct connection *connections;
         struct exchange *exchanges; /* http.c */
-        struct dial *dials;
         unsigned n_connections;     /* of both kinds */
         unsigned n_joining;         /* of published ports, not connected yet */
         uint64_t own_netns;         /* cookie of the host's network namespace; 0: not known */
@@ -131,6 +96,16 @@ void exchanges_resume(struct broker *b);
 void connections_decide_again(struct broker *b);
 void exchanges_decide_again(struct broker *b);
 
+/* Where a connection leads: the request's host, or what its rule has as `to` (origin.c). */
+struct origin {
+        struct request place; /* host points into `host`; host, is_address, address, port and tls alone are set */
+        char host[REQUEST_HOST_MAX + 1];
+        char authority[REQUEST_HOST_MAX + 9]; /* as Host has it */
+};
+/* Of a request that *v allows, which came for *place. */
+int origin_of(struct origin *ret, const struct request *place, bool tls, const struct verdict *v) _must_check_;
+bool origin_same(const struct origin *a, const struct origin *b);
+
 /* Connections that have answered (upstreams.c). Takes the stream away from where it is. */
 void upstream_keep(struct stream *s, const struct request *place, bool tls);
 /* true: one to the same place, whose address the verdict allows, is in *ret. */
@@ -160,6 +135,10 @@ bool account_novel(const struct verdict *v, uint64_t bits, bool *ret_budgeted) _
 bool account_secret_use(uint32_t identity, uint64_t most) _must_check_;
 void account_secret_bytes(uint32_t identity, uint64_t up, uint64_t down);
 void account_secret_refused(uint32_t identity);
+/* A request that goes to a model's destination: its key, 0 where the verdict's is none; and then its bytes, also when another policy is
+ * in force. */
+uint64_t account_model(const struct verdict *v);
+void account_model_bytes(uint64_t key, uint64_t up, uint64_t down);
 
 /* Where URLs come from (given.c): memory that all brokers share, and what each exchange needs to know. */
 struct given_exchange {
@@ -188,25 +167,53 @@ void given_done(struct given_exchange *x, bool cut);
 /* http_fields_keep, but for what would have the response encoded. */
 bool given_keep(void *arg, const struct http_head *head, const struct http_field *field);
 
+/* What a request and its credential have to know of each other. */
+struct credential_exchange {
+        const char *body; /* where whole: of the request, as it will be sent */
+        size_t n_body;
+        bool whole;
+        bool gather;      /* set: the body is needed before it can be sent; it is to be asked again then */
+        bool parts;       /* set: the response may be a part of something */
+        uint64_t generation; /* set: of the credential when it was asked for */
+};
 /* The broker's credential, and everybody's placeholders (credential.c). Reads the block of secrets and locks its memory. */
 int credential_init(int fd, struct error *e) _must_check_;
+/* Its value anew, of a block that comes later: what begins from here on has that. */
+int credential_renew(int fd, struct error *e) _must_check_;
+#define CREDENTIAL_GENERATIONS 16u /* what began so many renewals ago is cut: its value is not looked for any more */
+uint64_t credential_generation(void);
 /* 0: it has none. */
 uint32_t credential_identity(void);
 /* What a request needs on its way: fields, or a target, in out; *ret_carries: the credential is in it. false: it is refused, and
  * *ret_why says why. What out points to is good until the next request. */
-bool credential_request(const struct http_head *head, const struct request *q, struct http1_out *out, bool *ret_carries, const char **ret_why) _must_check_;
+bool credential_request(const struct http_head *head, const struct request *q, struct http1_out *out, struct credential_exchange *x, bool *ret_carries,
+                        const char **ret_why) _must_check_;
 /* Whether bodies of requests are looked at, and those of responses: how many bytes of them are kept back at most, or 0. */
 size_t credential_reads_up(void);
-size_t credential_reads_down(void);
+/* Of a response, with its head; false: no memory. */
+struct credential_stream;
+bool credential_reads_down(struct credential_stream **stream, size_t *ret) _must_check_;
 /* Takes the credential out of a response's head, where it lies. false: it may not go on. */
-bool credential_response(const struct http_head *head, const char **ret_why) _must_check_;
+bool credential_response(const struct http_head *head, const struct credential_exchange *x, const char **ret_why) _must_check_;
 /* An http_relay_owner's rewrite; *stream is made with the first call, and the caller's to free. */
-size_t credential_rewrite(struct redact_stream **stream, bool up, const char *p, size_t n, bool last, char *out) _must_check_;
+size_t credential_rewrite(struct credential_stream **stream, bool up, const char *p, size_t n, bool last, char *out) _must_check_;
 /* The same for what comes through a WebSocket. */
-size_t credential_rewrite_frames(struct redact_stream **stream, struct websocket_reader *w, const char *p, size_t n, char *out) _must_check_;
+size_t credential_rewrite_frames(struct credential_stream **stream, struct websocket_reader *w, const char *p, size_t n, char *out) _must_check_;
 
-/* The resolver: the host's servers and its hosts file, read before the cage. */
-int resolver_init(struct broker *b) _must_check_;
-void resolver_ask(struct dial *d);
-/* ms until the next timeout; -1: none. */
-int resolver_tick(void);
+/* What a body has of it (credential-body.c); zeroed: a body without a field for it. */
+struct body_field;
+struct net_secret_block;
+struct credential_body {
+        struct body_field *field;
+        bool carries;    /* the credential is in it */
+        uint64_t generation; /* of the credential that it has */
+        const char *why; /* it may not go on: a text of this broker's, which is good until the next */
+};
+const struct net_secret_block *credential_block(void);
+/* With a request's head; false: no memory. */
+bool credential_body_begin(struct credential_body *x, const struct http_head *head) _must_check_;
+void credential_body_end(struct credential_body *x);
+/* How many bytes it holds back at most. */
+size_t credential_body_held(void);
+/* The next *n bytes with the credential where it belongs; false: x->why says why they may not go on. Good until the next call. */
+bool credential_body_fill(struct credential_body *x, const char **p, size_t *n, bool last) _must_check_;

@@ -8,7 +8,9 @@
 #include "base/base64.h"
 #include "model/canonical.h"
 #include "model/placeholder.h"
+#include "proto/body-field.h"
 #include "role/broker/broker.h"
+#include "role/broker/sign.h"
 #include "svc/http-fields.h"
 #include "svc/http-relay.h"
 #include "svc/net-secret.h"
@@ -16,10 +18,27 @@
 #define LINES_MAX 32u            /* fields that a request may have the placeholder in */
 #define WORK_BYTES (4u * 65536u) /* a head's fields, anew, and a target */
 
+/* A body on its way, and what it is looked through with. */
+struct credential_stream {
+        struct redactor *how;
+        struct redact_stream *s;
+        uint64_t generation;
+};
+
+/* Of a value that was renewed. */
+struct former {
+        struct vault_text all[3];
+        const char *value, *cover; /* in all[0]; NULL: none */
+        size_t n;
+};
+
 static struct {
         struct vault_text memory, work;
-        struct net_secret_block b;
+        struct net_secret_block b; /* its texts are in memory */
+        uint64_t generation;       /* how often it was renewed */
+        struct former former[CREDENTIAL_GENERATIONS];
         struct rewriter {
+                struct vault_text vault;
                 struct redactor *how;
                 size_t size;                   /* of a stream's memory */
                 void *memory;                  /* of the stream of texts that come whole */
@@ -45,11 +64,14 @@ static int make(struct rewriter *w, const struct redact_pair *pairs, size_t n, s
 
         if (r < 0)
                 return r;
-        if ((r = redact_init(memory.p, size, pairs, n, &w->how)) < 0)
-                return r;
+        if ((r = redact_init(memory.p, size, pairs, n, &w->how)) < 0) {
+                vault_free(&memory);
+                return error_set(e, -r, "a secret cannot be looked for");
+        }
+        w->vault = memory;
         w->size = redact_stream_size(w->how);
         w->memory = memory.p + size;
-        return w->size > HTTP_REWRITE_HELD || w->size > REDACT_STREAM_MAX ? error_set(e, E2BIG, "a secret is too long to be looked for") : 0;
+        return redact_held_max(w->how) + BODY_FIELD_HELD_MAX > HTTP_REWRITE_HELD || w->size > REDACT_STREAM_MAX ? error_set(e, E2BIG, "a secret is too long to be looked for") : 0;
 }
 
 /* Says that something stood here, and nothing of it. */
@@ -59,6 +81,32 @@ static void fill_mask(char *dst, const char *placeholder, size_t n) {
                 bool is = (p >= 'a' && p <= 'z') || (p >= 'A' && p <= 'Z') || (p >= '0' && p <= '9');
                 dst[i] = is ? 'x' : p;
         }
+}
+
+static bool is_among(const struct redact_pair *pairs, size_t n, const char *value) {
+        for (size_t i = 0; i < n; i++)
+                if (streq(pairs[i].find, value))
+                        return true;
+        return false;
+}
+
+/* What is looked for in answers: the value, and those before it, which requests that are under way were sent with. */
+static int make_own(struct error *e) {
+        const struct net_secret_name *own = &c.b.all[c.b.identity - 1];
+        const struct redact_pair in = {own->placeholder, c.b.value, c.b.n_value};
+        struct redact_pair out[1 + CREDENTIAL_GENERATIONS + PART_N] = {{c.b.value, c.b.cover, c.b.n_value}};
+        size_t n = 1;
+        int r = c.b.place == SECRET_ANY_FIELD ? make(&c.inject, &in, 1, e) : 0;
+
+        for (size_t i = 0; i < ELEMENTSOF(c.former); i++)
+                if (c.former[i].value && !is_among(out, n, c.former[i].value))
+                        out[n++] = (struct redact_pair){c.former[i].value, c.former[i].cover, c.former[i].n};
+        for (int i = PART_KEY; i < PART_N; i++) {
+                const struct net_secret_part *p = &c.b.part[i];
+                if (p->identity > 0)
+                        out[n++] = (struct redact_pair){p->value, c.b.all[p->identity - 1].placeholder, p->n};
+        }
+        return r < 0 ? r : make(&c.hide, out, n, e);
 }
 
 int credential_init(int fd, struct error *e) {
@@ -74,10 +122,34 @@ int credential_init(int fd, struct error *e) {
         }
         if ((r = vault_alloc(WORK_BYTES, &c.work, e)) < 0 || (r = make(&c.mask, all, c.b.n, e)) < 0 || c.b.identity == 0)
                 return r;
-        const struct net_secret_name *own = &c.b.all[c.b.identity - 1];
-        const struct redact_pair in = {own->placeholder, c.b.value, c.b.n_value}, out = {c.b.value, own->placeholder, c.b.n_value};
-        return (r = make(&c.inject, &in, 1, e)) < 0 ? r : make(&c.hide, &out, 1, e);
+        if ((r = sign_init(&c.b, e)) < 0)
+                return r;
+        return make_own(e);
 }
+
+/* What is under way goes on with what it began with, which is kept for a few renewals. */
+int credential_renew(int fd, struct error *e) {
+        struct former *last = &c.former[c.generation++ % CREDENTIAL_GENERATIONS];
+        struct net_secret_block before = c.b, b;
+        struct vault_text memory = {};
+        int r = net_secret_read(fd, &memory, &b, e);
+
+        if (r < 0)
+                return r;
+        if (b.identity != before.identity || b.n != before.n || b.place != before.place) {
+                vault_free(&memory);
+                return error_set(e, EPROTO, "the new value is another secret's");
+        }
+        for (size_t i = 0; i < ELEMENTSOF(last->all); i++)
+                vault_free(&last->all[i]);
+        *last = (struct former){{c.memory, c.inject.vault, c.hide.vault}, before.value, before.cover, before.n_value};
+        c.memory = memory;
+        c.b = b;
+        c.inject = c.hide = (struct rewriter){};
+        return make_own(e);
+}
+
+uint64_t credential_generation(void) { return c.generation; }
 
 /* A whole text, in place; how often something was found. */
 static uint64_t rewrite_whole(struct rewriter *w, const char *p, size_t n) {
@@ -94,6 +166,8 @@ static uint64_t rewrite_whole(struct rewriter *w, const char *p, size_t n) {
 }
 
 uint32_t credential_identity(void) { return c.b.identity; }
+
+const struct net_secret_block *credential_block(void) { return &c.b; }
 
 /* --- requests --- */
 
@@ -227,7 +301,7 @@ static bool check_field(const struct http_head *head, size_t i, bool *ret_carrie
                 return true;
         snprintf(field, sizeof(field), "the field %.*s", (int)MIN(name.n, 32u), name.p);
         if (c.b.identity > 0) {
-                if (asks_for_form(f, name) || (c.b.place == SECRET_HEADER && is_name(name, c.b.header)) ||
+                if ((asks_for_form(f, name) && !(sign_takes_parts() && f->id != HTTP_F_ACCEPT_ENCODING)) || sign_drops(name, value) || (c.b.place == SECRET_HEADER && is_name(name, c.b.header)) ||
                     (c.b.place == SECRET_BASIC && is_name(name, "authorization"))) {
                         c.drop[i] = true;
                         return true;
@@ -293,9 +367,26 @@ static bool put_in(struct request *q, struct http1_out *out, const char **ret_wh
                 return true;
         }
         case SECRET_ANY_FIELD:
+        case SECRET_BODY:
+        case SECRET_SIGV4:
+        case SECRET_PART:
         default:
                 return true;
         }
+}
+
+/* Signed, in place of being put in. */
+static bool put_signature(const struct http_head *head, const struct request *q, struct http1_out *out, struct credential_exchange *x, const char **ret_why) {
+        struct sign_made made;
+
+        if (!sign_make(head, q, out, c.drop, x, &made, ret_why))
+                return false;
+        for (size_t i = 0; i < made.n_lines; i++)
+                if (!add_line(made.line[i].name, made.line[i].value))
+                        return too_much(ret_why);
+        if (!x->gather)
+                out->target = made.target;
+        return true;
 }
 
 static bool keep_field(void *arg, const struct http_head *head, const struct http_field *field) {
@@ -303,17 +394,22 @@ static bool keep_field(void *arg, const struct http_head *head, const struct htt
         return !c.drop[field - head->field] && also(NULL, head, field);
 }
 
-bool credential_request(const struct http_head *head, const struct request *request, struct http1_out *out, bool *ret_carries, const char **ret_why) {
+bool credential_request(const struct http_head *head, const struct request *request, struct http1_out *out, struct credential_exchange *x, bool *ret_carries,
+                        const char **ret_why) {
         static struct request q; /* with its query anew */
-        bool carries = c.b.identity > 0 && c.b.place != SECRET_ANY_FIELD;
+        bool carries = c.b.identity > 0 && c.b.place != SECRET_ANY_FIELD && c.b.place != SECRET_BODY;
 
-        *ret_carries = false;
+        *ret_carries = x->gather = x->parts = false;
+        x->generation = c.generation;
         if (c.b.n == 0)
                 return true;
         c.used = c.n_lines = 0;
         memset(c.drop, 0, sizeof(c.drop));
-        if (!check_url(request, ret_why))
+        if (!sign_ask(head, request, ret_why) || !check_url(request, ret_why))
                 return false;
+        if (c.b.place == SECRET_SIGV4)
+                carries = sign_asked();
+        x->parts = sign_takes_parts();
         for (size_t i = 0; i < head->n_fields; i++)
                 if (!check_field(head, i, &carries, ret_why))
                         return false;
@@ -321,8 +417,10 @@ bool credential_request(const struct http_head *head, const struct request *requ
                 return true;
         if (carries) {
                 q = *request;
-                if (!put_in(&q, out, ret_why))
+                if (!(c.b.place == SECRET_SIGV4 ? put_signature(head, request, out, x, ret_why) : put_in(&q, out, ret_why)))
                         return false;
+                if (x->gather)
+                        return true;
                 if (!account_secret_use(c.b.identity, c.b.uses)) {
                         snprintf(c.why, sizeof(c.why), "the secret %.64s has been used as often as its policy lets it be", c.b.all[c.b.identity - 1].name);
                         *ret_why = c.why;
@@ -341,14 +439,16 @@ bool credential_request(const struct http_head *head, const struct request *requ
 
 /* --- bodies and responses --- */
 
-/* What is held back lies in the stream. */
-size_t credential_reads_up(void) { return c.mask.size; }
-size_t credential_reads_down(void) { return c.hide.size; }
+size_t credential_reads_up(void) { return c.mask.how ? redact_held_max(c.mask.how) + credential_body_held() : 0; }
 
-bool credential_response(const struct http_head *head, const char **ret_why) {
+bool credential_response(const struct http_head *head, const struct credential_exchange *x, const char **ret_why) {
         if (c.b.identity == 0)
                 return true;
-        if (head->status == 206) {
+        if (c.generation - x->generation >= CREDENTIAL_GENERATIONS) {
+                *ret_why = "the answer comes so late that the secret which it was asked with is not known any more";
+                return false;
+        }
+        if (head->status == 206 && !x->parts) {
                 *ret_why = "the answer is a part that nobody asked for, and a secret at its edge could not be seen";
                 return false;
         }
@@ -370,26 +470,42 @@ bool credential_response(const struct http_head *head, const char **ret_why) {
         return true;
 }
 
-/* NULL: no memory. */
-static struct redact_stream *stream_of(struct rewriter *w, struct redact_stream **stream) {
-        if (!*stream) {
-                void *memory = malloc(w->size);
-                if (!memory || redact_begin(w->how, memory, w->size, stream) < 0)
-                        free(memory);
+/* NULL: no memory, or it began too many renewals ago. */
+static struct credential_stream *stream_of(struct rewriter *w, struct credential_stream **stream) {
+        struct credential_stream *x = *stream;
+
+        if (x)
+                return x->how == c.mask.how || c.generation - x->generation < CREDENTIAL_GENERATIONS ? x : NULL;
+        x = (struct credential_stream *)malloc(aligned(sizeof(*x)) + w->size);
+        if (!x)
+                return NULL;
+        *x = (struct credential_stream){.how = w->how, .generation = c.generation};
+        if (redact_begin(w->how, (char *)x + aligned(sizeof(*x)), w->size, &x->s) < 0) {
+                free(x);
+                return NULL;
         }
-        return *stream;
+        return *stream = x;
 }
 
-size_t credential_rewrite(struct redact_stream **stream, bool up, const char *p, size_t n, bool last, char *out) {
-        struct rewriter *w = up ? &c.mask : &c.hide;
-        struct redact_stream *s = stream_of(w, stream);
-        ssize_t k = s ? redact_feed(w->how, s, p, n, last, out, n + HTTP_REWRITE_HELD) : -ENOMEM;
+bool credential_reads_down(struct credential_stream **stream, size_t *ret) {
+        *ret = c.hide.how ? redact_held_max(c.hide.how) : 0;
+        if (!c.hide.how)
+                return true;
+        struct credential_stream *x = stream_of(&c.hide, stream); /* now, so that it holds back no more than is said here */
+        if (x)
+                *ret = redact_held_max(x->how);
+        return x != NULL;
+}
+
+size_t credential_rewrite(struct credential_stream **stream, bool up, const char *p, size_t n, bool last, char *out) {
+        struct credential_stream *x = stream_of(up ? &c.mask : &c.hide, stream);
+        ssize_t k = x ? redact_feed(x->how, x->s, p, n, last, out, n + HTTP_REWRITE_HELD) : -ENOMEM;
         bool any = false;
 
         if (k < 0)
                 return SIZE_MAX;
         for (uint32_t i = 0; up && i < c.b.n; i++) {
-                if (redact_found(s, i) == 0)
+                if (redact_found(x->s, i) == 0)
                         continue;
                 any = true;
                 if (last || c.b.identity == 0)
@@ -401,16 +517,16 @@ size_t credential_rewrite(struct redact_stream **stream, bool up, const char *p,
 
 /* A frame's payload is a text of its own: nothing of it is kept back beyond its end, since the other side may wait for an answer
  * to it; a text that goes over two frames is not found. */
-size_t credential_rewrite_frames(struct redact_stream **stream, struct websocket_reader *w, const char *p, size_t n, char *out) {
-        struct redact_stream *s = stream_of(&c.hide, stream);
+size_t credential_rewrite_frames(struct credential_stream **stream, struct websocket_reader *w, const char *p, size_t n, char *out) {
+        struct credential_stream *x = stream_of(&c.hide, stream);
         size_t sum = 0;
 
         while (n > 0) {
                 struct websocket_piece piece;
-                if (!s || websocket_read(w, p, n, &piece) < 0)
+                if (!x || websocket_read(w, p, n, &piece) < 0)
                         return SIZE_MAX;
                 if (piece.is_payload) {
-                        ssize_t k = redact_feed(c.hide.how, s, p, piece.n, piece.last, out + sum, piece.n + HTTP_REWRITE_HELD);
+                        ssize_t k = redact_feed(x->how, x->s, p, piece.n, piece.last, out + sum, piece.n + HTTP_REWRITE_HELD);
                         if (k < 0)
                                 return SIZE_MAX;
                         sum += (size_t)k;

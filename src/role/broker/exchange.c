@@ -3,34 +3,44 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 
 #include "base/fd.h"
 #include "model/canonical.h"
 #include "model/denial.h"
 #include "model/why.h"
+#include "proto/json-model.h"
 #include "role/broker/broker.h"
+#include "role/broker/sign.h"
 #include "svc/http-fields.h"
 #include "svc/http-relay.h"
+
+#define MODEL_BODY_MAX (16u << 20) /* bytes of a body that has to be read before its request is decided on */
 
 struct exchange {
         struct http_relay relay;
         struct exchange *next, **prev;
-        struct request place; /* host and port; host points into place_host */
+        struct request place; /* that it is for: host and port; host points into place_host */
         char place_host[REQUEST_HOST_MAX + 1];
         bool tls;
+        struct origin at; /* where the upstream leads, or is to lead */
         struct dial *dial;
         /* The request at work. */
         struct request request;
         struct verdict verdict;
         struct canonical_buffer canonical;
-        char target[3 * REQUEST_TARGET_MAX], authority[REQUEST_HOST_MAX + 9];
+        char target[3 * REQUEST_TARGET_MAX];
         uint64_t up, down;
         char why[WHY_TEXT];
         struct given_exchange given;
         bool carries; /* the broker's credential */
+        struct credential_exchange credential;
+        uint64_t to_model; /* the key of the destination that the request went to, where it is a model's */
+        char model[JSON_MODEL_MAX]; /* that the request's body names */
         struct websocket_reader frames;    /* of a WebSocket, down */
-        struct redact_stream *rewrites[2]; /* of the bodies, down and up; NULL: not looked at so far */
+        struct credential_body body;       /* of the request */
+        struct credential_stream *rewrites[2]; /* of the bodies, down and up; NULL: not looked at so far */
 };
 
 static struct exchange *exchange_of(struct http_relay *r) { return loop_container(r, struct exchange, relay); }
@@ -75,8 +85,8 @@ static void connected(void *owner, enum dial_result result, int fd, const char *
                 http_relay_unconnected(r, why);
                 return;
         }
-        struct tls *tls = x->tls ? tls_connect(broker.trust, fd, x->place_host, false) : NULL;
-        if ((x->tls && !tls) || stream_init(&r->upstream.s, r->loop, fd, tls, http_relay_upstream_ready) < 0) {
+        struct tls *tls = x->at.place.tls ? tls_connect(broker.trust, fd, x->at.host, false) : NULL;
+        if ((x->at.place.tls && !tls) || stream_init(&r->upstream.s, r->loop, fd, tls, http_relay_upstream_ready) < 0) {
                 tls_free(tls);
                 close(fd);
                 http_relay_unconnected(r, "out of memory");
@@ -86,7 +96,28 @@ static void connected(void *owner, enum dial_result result, int fd, const char *
         http_relay_connected(r);
 }
 
-static void get_upstream(struct exchange *x) { dial_start(&x->dial, &x->place, &x->verdict, connected, x); }
+static void get_upstream(struct exchange *x) { dial_start(&x->dial, &x->at.place, &x->verdict, connected, x); }
+
+/* The connection that there is was made for an earlier request, whose rules may have led elsewhere, or open another address. */
+static void find_upstream(struct exchange *x, const struct origin *to) {
+        struct http_relay *r = &x->relay;
+
+        if (!origin_same(&x->at, to)) {
+                dial_cancel(&x->dial);
+                http_relay_part(r);
+        }
+        x->at = *to;
+        x->at.place.host.p = x->at.host;
+        if (r->upstream.s.w.fd >= 0 && !upstream_leads(&r->upstream.s, &x->verdict, x->at.place.port))
+                stream_reset(&r->upstream.s, r->loop);
+        if (r->upstream.s.w.fd >= 0 || x->dial)
+                return;
+        r->upstream.used = upstream_take(&r->upstream.s, &x->at.place, x->at.place.tls, &x->verdict, http_relay_upstream_ready);
+        if (r->upstream.used)
+                http_relay_connected(r);
+        else
+                get_upstream(x);
+}
 
 /* By its verdict, which the gate did not have: reported, and in words. */
 static size_t deny(struct exchange *x, char body[DENIAL_JSON_MAX]) {
@@ -97,8 +128,8 @@ static size_t deny(struct exchange *x, char body[DENIAL_JSON_MAX]) {
                            why_reason(&broker.table, &x->request, &x->verdict, reason), why_fix(&broker.table, &x->request, &x->verdict, fix));
 }
 
-/* Nobody gave its URL. */
-static enum http_relay_verdict refuse_novel(struct exchange *x) {
+/* Its URL was not given by anybody, or its body names another model. */
+static enum http_relay_verdict refuse_reported(struct exchange *x) {
         char body[DENIAL_JSON_MAX];
 
         http_relay_answer(&x->relay, 403, "application/json", body, deny(x, body));
@@ -111,6 +142,96 @@ static enum http_relay_verdict refuse_plainly(struct exchange *x, unsigned statu
         return HTTP_RELAY_ANSWERED;
 }
 
+/* What the body is said to be: JSON in UTF-8, as it is. NULL: that it is. */
+static const char *unreadable(const struct http_head *h) {
+        unsigned types = 0;
+
+        for (size_t i = 0; i < h->n_fields; i++) {
+                struct http_text v = http_field_value(h, &h->field[i]);
+                if (h->field[i].id == HTTP_F_CONTENT_ENCODING && !(v.n == 8 && strncasecmp(v.p, "identity", 8) == 0))
+                        return "the body is encoded, and which model it names cannot be read";
+                if (h->field[i].id != HTTP_F_CONTENT_TYPE)
+                        continue;
+                /* No other character set, in which the same bytes say something else. */
+                static const char json[] = "application/json", *const charsets[] = {"charset=utf-8", "charset=\"utf-8\""};
+                const size_t n = sizeof(json) - 1;
+                bool good = v.n >= n && strncasecmp(v.p, json, n) == 0 && types++ == 0;
+                size_t at = n;
+                while (good && at < v.n && (v.p[at] == ' ' || v.p[at] == ';'))
+                        at++;
+                good = good && (at == v.n || (at > n && memchr(v.p + n, ';', at - n)));
+                for (size_t k = 0; good && at < v.n && k < ELEMENTSOF(charsets); k++)
+                        if (v.n - at == strlen(charsets[k]) && strncasecmp(v.p + at, charsets[k], v.n - at) == 0)
+                                at = v.n;
+                if (!good || at < v.n)
+                        types = 2;
+        }
+        return types == 1 ? NULL : "the body is not said to be application/json, and which model it names cannot be read";
+}
+
+/* Decides once more, with the model that the body names. false: it is refused. */
+static bool decide_model(struct exchange *x, const char *p, size_t n, const char *why) {
+        static struct json_model m;
+
+        x->request.model_read = true;
+        x->request.model = (struct request_text){};
+        json_model_begin(&m);
+        if (!why && json_model_read(&m, p, n) == 0 && json_model_end(&m) == 0 && m.found) {
+                memcpy(x->model, m.name, m.n_name);
+                x->request.model = (struct request_text){x->model, m.n_name};
+        }
+        x->request.no_model = why ? why : m.why;
+        table_decide(&broker.table, &x->request, &x->verdict);
+        return x->verdict.allowed;
+}
+
+/* What is sent, and to whom; once more where the credential needs the body, and it is there. */
+static enum http_relay_verdict go_on(struct exchange *x, struct http1_out *out) {
+        struct http_relay *r = &x->relay;
+        const char *why = NULL;
+        struct origin to;
+
+        out->target = (struct http_text){x->target, strlen(x->target)};
+        if (origin_of(&to, &x->place, x->tls, &x->verdict) < 0)
+                return HTTP_RELAY_CUT;
+        out->host = (struct http_text){to.authority, strlen(to.authority)};
+        out->keep = http_fields_keep;
+        if (given_asked()) { /* it is read on its way */
+                static const struct http1_line plain = {{"accept-encoding", 15}, {"identity", 8}};
+                out->keep = given_keep;
+                out->more = &plain;
+                out->n_more = 1;
+        }
+        if (!credential_request(&r->request, &x->request, out, &x->credential, &x->carries, &why))
+                return refuse_plainly(x, 403, why);
+        r->body_max = x->verdict.body_max;
+        (void)broker_may_forward(&broker);
+        if (x->credential.gather)
+                return HTTP_RELAY_GATHER;
+        x->to_model = account_model(&x->verdict);
+        find_upstream(x, &to);
+        out->host = (struct http_text){x->at.authority, strlen(x->at.authority)};
+        return HTTP_RELAY_FORWARD;
+}
+
+/* Where the head passes: budgets, the credential, and the way. */
+static enum http_relay_verdict send_on(struct exchange *x, struct http1_out *out) {
+        struct http_relay *r = &x->relay;
+        const char *spent = NULL;
+
+        if (verdict_identity(&x->verdict) != credential_identity())
+                return refuse_plainly(x, 403, x->request.model_read ? "the rules give the model that the body names another secret than its path, or the policy has changed meanwhile"
+                                                                    : "the policy has changed meanwhile: the request is another broker's now");
+        if (!given_ask(&x->given, &x->request, &x->verdict, &spent) && !spent)
+                return refuse_reported(x);
+        if (spent || !account_begin(&x->verdict, &x->request, &spent)) {
+                report(x, NET_SPENT, spent);
+                answer(x, 403, denial_spent(spent), NULL, "");
+                return HTTP_RELAY_ANSWERED;
+        }
+        return given_fields(&x->given, &r->request) ? go_on(x, out) : HTTP_RELAY_CUT;
+}
+
 static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out *out) {
         struct exchange *x = exchange_of(r);
         const struct canonical_parts parts = {
@@ -119,12 +240,14 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
                 .target = {http_span_text(&r->request, r->request.target).p, r->request.target.n},
                 .host = {http_span_text(&r->request, r->request.host).p, r->request.host.n},
         };
-        const char *why = NULL, *spent = NULL;
+        const char *why = NULL;
 
         x->up = x->down = 0;
         x->carries = false;
+        x->credential = (struct credential_exchange){};
+        x->to_model = 0;
         x->frames = (struct websocket_reader){};
-        x->verdict = (struct verdict){.rule = TABLE_NONE};
+        x->verdict = (struct verdict){.rule = TABLE_NONE, .route = TABLE_NONE};
         x->request = (struct request){};
         x->target[0] = 0;
         if (canonical_request(&parts, &x->canonical, &x->request, &why) < 0) {
@@ -133,9 +256,8 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
                 return HTTP_RELAY_CUT;
         }
         http_fields_measure(&r->request, &x->request);
-        ssize_t n = canonical_write_target(&x->request, x->target, sizeof(x->target) - 1),
-                a = canonical_write_authority(&x->request, x->authority, sizeof(x->authority));
-        if (n < 0 || a < 0)
+        ssize_t n = canonical_write_target(&x->request, x->target, sizeof(x->target) - 1);
+        if (n < 0)
                 return HTTP_RELAY_CUT;
         x->target[n] = 0;
         table_decide(&broker.table, &x->request, &x->verdict);
@@ -145,47 +267,40 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
                 answer(x, 403, why_reason(&broker.table, &x->request, &x->verdict, text), NULL, "");
                 return HTTP_RELAY_ANSWERED;
         }
-        if (verdict_identity(&x->verdict) != credential_identity())
-                return refuse_plainly(x, 403, "the policy has changed meanwhile: the request is another broker's now");
-        if (!given_ask(&x->given, &x->request, &x->verdict, &spent) && !spent)
-                return refuse_novel(x);
-        if (spent || !account_begin(&x->verdict, &x->request, &spent)) {
-                report(x, NET_SPENT, spent);
-                answer(x, 403, denial_spent(spent), NULL, "");
-                return HTTP_RELAY_ANSWERED;
-        }
-        out->target = (struct http_text){x->target, (size_t)n};
-        out->host = (struct http_text){x->authority, (size_t)a};
-        out->keep = http_fields_keep;
-        if (!given_fields(&x->given, &r->request))
+        credential_body_end(&x->body);
+        if (!credential_body_begin(&x->body, &r->request))
                 return HTTP_RELAY_CUT;
-        if (given_asked()) { /* it is read on its way */
-                static const struct http1_line plain = {{"accept-encoding", 15}, {"identity", 8}};
-                out->keep = given_keep;
-                out->more = &plain;
-                out->n_more = 1;
-        }
-        if (!credential_request(&r->request, &x->request, out, &x->carries, &why))
-                return refuse_plainly(x, 403, why);
         r->rewrites_up = credential_reads_up();
-        r->body_max = x->verdict.body_max;
-        (void)broker_may_forward(&broker);
-        /* The connection that there is was made for an earlier request, whose rules may open another address. */
-        if (r->upstream.s.w.fd >= 0 && !upstream_leads(&r->upstream.s, &x->verdict, x->place.port))
-                stream_reset(&r->upstream.s, r->loop);
-        if (r->upstream.s.w.fd < 0 && !x->dial) {
-                r->upstream.used = upstream_take(&r->upstream.s, &x->place, x->tls, &x->verdict, http_relay_upstream_ready);
-                if (r->upstream.used)
-                        http_relay_connected(r);
-                else
-                        get_upstream(x);
+        if (!x->verdict.models)
+                return send_on(x, out);
+        why = r->request_done ? "the request has no body" : unreadable(&r->request);
+        if (!why) {
+                r->body_max = x->verdict.body_max;
+                r->gather_max = MODEL_BODY_MAX;
+                return HTTP_RELAY_GATHER;
         }
-        return HTTP_RELAY_FORWARD;
+        return decide_model(x, NULL, 0, why) ? send_on(x, out) : refuse_reported(x);
+}
+
+static enum http_relay_verdict on_gathered(struct http_relay *r, struct http1_out *out) {
+        struct exchange *x = exchange_of(r);
+
+        x->credential.whole = true;
+        x->credential.body = r->gather.data;
+        x->credential.n_body = r->gather.n;
+        if (x->credential.gather) /* all else was settled before */
+                return go_on(x, out);
+        return decide_model(x, r->gather.data, r->gather.n, NULL) ? send_on(x, out) : refuse_reported(x);
 }
 
 static void failed(struct http_relay *r, const char *text) {
         struct exchange *x = exchange_of(r);
+        char at[WHY_TEXT];
 
+        if (!canonical_same_place(&x->at.place, &x->place) && x->verdict.reason != VERDICT_ADDRESS) {
+                snprintf(at, sizeof(at), "%s: %s", x->at.authority, text); /* not what the request names */
+                text = at;
+        }
         /* An address that no rule opens is a denial, and not a failure of the upstream's. */
         report(x, x->verdict.reason == VERDICT_ADDRESS ? NET_DENIED : NET_UPSTREAM, x->verdict.reason == VERDICT_ADDRESS ? NULL : text);
         answer(x, 502, text, NULL, "");
@@ -194,11 +309,14 @@ static void failed(struct http_relay *r, const char *text) {
 static enum http_relay_verdict on_response(struct http_relay *r, struct http1_out *out) {
         const char *why;
 
-        if (!credential_response(&r->response, &why)) {
+        if (!credential_response(&r->response, &exchange_of(r)->credential, &why)) {
                 failed(r, why);
                 return HTTP_RELAY_ANSWERED;
         }
-        r->rewrites_down = credential_reads_down();
+        if (!credential_reads_down(&exchange_of(r)->rewrites[0], &r->rewrites_down)) {
+                failed(r, strerror(ENOMEM));
+                return HTTP_RELAY_ANSWERED;
+        }
         given_response(&exchange_of(r)->given, &r->response);
         out->keep = http_fields_keep;
         return HTTP_RELAY_FORWARD;
@@ -207,6 +325,9 @@ static enum http_relay_verdict on_response(struct http_relay *r, struct http1_ou
 static size_t rewrite(struct http_relay *r, bool up, const char *p, size_t n, bool last, char *out) {
         struct exchange *x = exchange_of(r);
 
+        if (up && !credential_body_fill(&x->body, &p, &n, last))
+                return SIZE_MAX;
+        x->carries |= up && x->body.carries;
         return r->state == HTTP_RELAY_TUNNEL ? credential_rewrite_frames(&x->rewrites[up], &x->frames, p, n, out)
                                              : credential_rewrite(&x->rewrites[up], up, p, n, last, out);
 }
@@ -234,8 +355,13 @@ static void refused(struct http_relay *r, enum http_refusal why) {
         struct exchange *x = exchange_of(r);
 
         if (why == HTTP_BODY_LARGE || why == HTTP_BODY_PLACEHOLDER) {
-                report(x, NET_DENIED, http_refusal_text(why));
-                answer(x, 403, http_refusal_text(why), NULL, "");
+                const char *text = why == HTTP_BODY_PLACEHOLDER && x->body.why ? x->body.why : http_refusal_text(why);
+                if (why == HTTP_BODY_LARGE && r->gather.on && x->credential.gather && x->verdict.body_max > HTTP_GATHER_MAX)
+                        text = SIGN_TOO_LONG;
+                else if (why == HTTP_BODY_LARGE && r->gather.on && !x->credential.gather && x->verdict.body_max > MODEL_BODY_MAX)
+                        text = "the body is larger than one that is read whole to see which model it names";
+                report(x, NET_DENIED, text);
+                answer(x, 403, text, NULL, "");
         } /* else: nothing that the gate writes is refused here; it is a reset */
 }
 
@@ -243,9 +369,11 @@ static void done(struct http_relay *r, bool cut) {
         struct exchange *x = exchange_of(r);
 
         given_done(&x->given, cut);
+        credential_body_end(&x->body);
         for (size_t i = 0; i < ELEMENTSOF(x->rewrites); i++)
                 free(TAKE_PTR(x->rewrites[i])); /* the next body is another text */
         x->up += x->request.target_bytes + x->request.header_bytes;
+        account_model_bytes(x->to_model, x->up, x->down);
         if (x->carries)
                 account_secret_bytes(credential_identity(), x->up, x->down);
         report(x, NET_ENDED, NULL);
@@ -254,7 +382,7 @@ static void done(struct http_relay *r, bool cut) {
 static void idle(struct http_relay *r) {
         struct exchange *x = exchange_of(r);
 
-        upstream_keep(&r->upstream.s, &x->place, x->tls);
+        upstream_keep(&r->upstream.s, &x->at.place, x->at.place.tls);
 }
 
 static void again(struct http_relay *r) { get_upstream(exchange_of(r)); }
@@ -264,6 +392,7 @@ static void ended(struct http_relay *r) {
 
         dial_cancel(&x->dial);
         given_done(&x->given, true);
+        credential_body_end(&x->body);
         for (size_t i = 0; i < ELEMENTSOF(x->rewrites); i++)
                 free(x->rewrites[i]);
         *x->prev = x->next;
@@ -274,7 +403,7 @@ static void ended(struct http_relay *r) {
 }
 
 static const struct http_relay_owner owner = {
-        .request = on_request, .response = on_response, .may_read = may_read, .content = content, .rewrite = rewrite, .moved = moved, .refused = refused,
+        .request = on_request, .gathered = on_gathered, .response = on_response, .may_read = may_read, .content = content, .rewrite = rewrite, .moved = moved, .refused = refused,
         .failed = failed, .idle = idle, .again = again, .done = done, .ended = ended,
 };
 
@@ -288,6 +417,11 @@ void exchange_new(struct broker *b, const struct broker_job *job, int channel) {
                 return;
         }
         x->tls = job->tls;
+        if (origin_of(&x->at, &x->place, x->tls, &(struct verdict){.route = TABLE_NONE}) < 0) {
+                stream_reset(&x->relay.client.s, &b->loop);
+                free(x);
+                return;
+        }
         x->relay.upstream.s.w.fd = -1;
         x->next = b->exchanges;
         x->prev = &b->exchanges;
@@ -324,7 +458,10 @@ void exchanges_decide_again(struct broker *b) {
                         continue; /* its next request is decided on by itself */
                 table_decide(&b->table, &x->request, &v);
                 x->verdict = v;
-                if (v.allowed && verdict_identity(&v) == credential_identity() && given_still(&x->given, &x->verdict))
+                struct origin to;
+                /* Of one whose body is not there yet nothing has left. */
+                bool there = v.allowed && (x->relay.gather.on || (origin_of(&to, &x->place, x->tls, &v) == 0 && origin_same(&to, &x->at)));
+                if (there && verdict_identity(&v) == credential_identity() && given_still(&x->given, &x->verdict))
                         continue;
                 dial_cancel(&x->dial);
                 http_relay_take_back(&x->relay, 403, "application/json", body, deny(x, body));

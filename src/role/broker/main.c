@@ -10,6 +10,7 @@
 #include "role/broker/broker.h"
 #include "svc/net-cage.h"
 #include "svc/net-table.h"
+#include "svc/resolver.h"
 
 #define TICK_MS 1000
 #define RENEW_MS 1000 /* before a lease ends, the next is asked for */
@@ -59,6 +60,10 @@ static void take_order(const struct net_order *o, int *fds, size_t n) {
                 connections_decide_again(b);
                 exchanges_decide_again(b);
                 net_control_say(&b->control, NET_POLICY_DONE, 0);
+        } else if (o->type == NET_RENEWED && n == 1) {
+                struct error e = {};
+                if (credential_renew(fds[0], &e) < 0)
+                        exit(1); /* the next one is started with the new value */
         }
 }
 
@@ -105,7 +110,7 @@ static int tick(void *arg) {
         if (b->n_connections > 0) {
                 if (b->loop.now >= next) {
                         next = b->loop.now + TICK_MS;
-                        dials_tick(b);
+                        dials_tick();
                         connections_tick(b);
                         exchanges_tick(b);
                 }
@@ -123,14 +128,17 @@ static int tick(void *arg) {
         return dns >= 0 && (timeout < 0 || dns < timeout) ? dns : timeout;
 }
 
+static bool allows(const struct verdict *v, const struct request_address *a, uint16_t port) { return table_address_allowed(&broker.table, v, a, port); }
+
 int main(void) {
         struct broker *b = &broker;
         struct error e = {};
 
         /* What the caller goes by, where its environment says so (net-start.c). */
         int next = BROKER_FD_TRUST, file = getenv("SSL_CERT_FILE") ? next++ : -1, directory = getenv("SSL_CERT_DIR") ? next : -1;
-        if (loop_init(&b->loop) < 0 || resolver_init(b) < 0 || tls_init(&e) < 0 || tls_trust_new(file, directory, &b->trust, &e) < 0)
+        if (loop_init(&b->loop) < 0 || resolver_init(&b->loop) < 0 || tls_init(&e) < 0 || tls_trust_new(file, directory, &b->trust, &e) < 0)
                 return 3;
+        dial_init(&b->loop, allows);
         /* The filter has no calls for memory that is locked. */
         if (credential_init(BROKER_FD_SECRET, &e) < 0)
                 return 4;

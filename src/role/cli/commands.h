@@ -37,5 +37,7 @@ int policy_compile_file(const char *file, const char *to, bool json);
 
 /* Finds the sandbox that a command is about: by name, --last, or the last of this directory, which is said on stderr. */
 int find_sandbox(const char *which, bool last, struct state *ret, struct error *e) _must_check_;
-/* belljar secret revoke: the words behind it (secret-revoke.c). */
-int secret_revoke(int argc, char **argv, struct error *e) _must_check_;
+/* belljar secret revoke of that sandbox; name NULL: all. */
+int secret_revoke_of(const struct state *s, const char *name, struct error *e) _must_check_;
+/* Does what the words of the whole command line ask for, if that is to revoke, and it is plain of which sandbox. */
+bool secret_revoke_at_once(int argc, char **argv);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "model/plan.h"
+#include "role/cli/minted.h"
 #include "role/cli/net-log.h"
 #include "svc/vault.h"
 
@@ -12,6 +13,9 @@ struct credentials {
         struct vault_text values[SECRETS_MAX]; /* of plan->network.secrets, in their order; empty once a secret is over */
         char *placeholders[SECRETS_MAX];
         uint32_t ended[SECRETS_MAX]; /* enum secret_end */
+        const struct secret *secrets;  /* the plan's */
+        struct minted minted[SECRETS_MAX];
+        char *covers[SECRETS_MAX]; /* what stands for a renewed value in answers; NULL: its placeholder */
 };
 void credentials_clear(struct credentials *c);
 #define _cleanup_credentials_ _cleanup_(credentials_clear)
@@ -23,5 +27,14 @@ int credentials_read(struct plan *p, const char *base_dir, struct credentials *r
 int credentials_pipe(const struct plan *p, const struct credentials *c, uint32_t identity) _must_check_;
 /* A secret is over. */
 void credentials_end(struct credentials *c, uint32_t identity, uint32_t why);
+/* Minted tokens while the run goes on: where to wait for their providers (at most SECRETS_MAX; returns how many), what comes there, and
+ * until when (ms, monotonic; UINT64_MAX: for ever). A bit of what is returned: the secret of that identity has a new value. */
+size_t credentials_poll(const struct credentials *c, struct pollfd *p);
+uint64_t credentials_due(const struct credentials *c);
+uint32_t credentials_work(struct credentials *c);
+/* Has what was minted revoked, within a few seconds. */
+void credentials_finish(struct credentials *c);
+/* In a fork, which has nothing to do with them. */
+void credentials_forget(struct credentials *c);
 /* At the end of the run: a line for each secret, what it could do and what it did. */
 void credentials_report(const struct plan *p, const struct credentials *c, const struct net_log *l);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "role/cli/call.h"
 #include "role/cli/guard.h"
 #include "role/cli/net-record.h"
 #include "svc/net-account.h"
@@ -72,6 +73,7 @@ struct relay {
         struct table table; /* that is in force, mapped */
         struct account *accounts; /* of its budgets */
         size_t n_accounts;
+        struct calls calls;
         int rules; /* the namespace's, as the last change of the policy had them; RULES_* */
         struct run_result result;
         struct error *e;
@@ -354,6 +356,10 @@ static void on_supervisor(struct relay *r, int flags) {
         case RUN_NET_REPORT:
                 net_log_report(&r->g->log, &m.report);
                 break;
+        case RUN_CALLS:
+                calls_take(&r->calls, r->g->plan, &r->g->log, fds, n_fds);
+                n_fds = 0;
+                break;
         case RUN_NET_SECRET:
                 credentials_end(r->g->credentials, m.identity, (uint32_t)m.status);
                 break;
@@ -387,6 +393,7 @@ static void on_signal(struct relay *r) {
                                 resize(r);
                 } else if (sig == SIGCHLD) {
                         reap_network(r);
+                        calls_reap(&r->calls);
                         /* A supervisor that is stopped keeps no deadline and hears no alarm: the run ends. */
                         if (waitpid(r->g->supervisor_pid, &status, WNOHANG | WUNTRACED) == r->g->supervisor_pid &&
                             WIFSTOPPED(status)) {
@@ -494,13 +501,29 @@ static bool output_left(const struct relay *r) {
 }
 
 static int next_timeout(const struct relay *r, bool foreground) {
-        int record = net_record_due(&r->g->log);
+        const uint64_t credentials = credentials_due(r->g->credentials), now = credentials < UINT64_MAX ? now_ms() : 0;
+        int record = net_record_due(&r->g->log), left = credentials < UINT64_MAX ? (int)MIN(credentials - MIN(now, credentials), 3600u * 1000u) : -1;
+
+        if (left >= 0 && (record < 0 || left < record))
+                record = left;
 
         if (r->stop_at || r->give_up_at)
                 return LAST_OUTPUT_MS / 4;
         if (r->watch_keys && !foreground)
                 return record < 0 ? FOREGROUND_LOOK_MS : MIN(record, FOREGROUND_LOOK_MS);
         return record;
+}
+
+/* Secrets that have a new value, by their identities' bits: for the brokers that run. */
+static void renew(struct relay *r, uint32_t which) {
+        r->g->log.dirty = r->g->log.dirty || (which && r->g->plan->network.on);
+        for (uint32_t i = 1; which >> i && i < NET_BROKERS_MAX; i++) {
+                const struct run_msg m = {.type = RUN_NET_RENEWED, .identity = i};
+                int block = which >> i & 1 ? credentials_pipe(r->g->plan, r->g->credentials, i) : -1;
+                if (block >= 0)
+                        (void)!fd_send(r->g->supervisor, &m, sizeof(m), &block, 1, 0);
+                fd_close(block);
+        }
 }
 
 static void loop(struct relay *r) {
@@ -512,7 +535,7 @@ static void loop(struct relay *r) {
                 bool keys = tty->from >= 0 && g->tty[0] && r->in_open && r->keys.len == 0 && !r->over && foreground;
                 if (tty->from >= 0 && foreground)
                         set_raw(r, true);
-                struct pollfd p[6] = {
+                struct pollfd p[6 + CALLS_POLL + SECRETS_MAX] = {
                         {.fd = r->sigfd, .events = POLLIN},
                         {.fd = r->over ? -1 : g->supervisor, .events = POLLIN},
                         /* Without POLLIN it still tells that the terminal hung up. */
@@ -526,18 +549,22 @@ static void loop(struct relay *r) {
                 /* Keys are pushed when the terminal can take them; its output is waited for at the same fd. */
                 if (r->keys.len && tty->from >= 0 && tty->buf.len == 0)
                         p[3].events |= POLLOUT;
-                if (poll(p, ELEMENTSOF(p), next_timeout(r, foreground)) < 0) {
+                calls_poll(&r->calls, p + 6);
+                const size_t n_providers = r->over ? 0 : credentials_poll(g->credentials, p + 6 + CALLS_POLL);
+                if (poll(p, 6 + CALLS_POLL + n_providers, next_timeout(r, foreground)) < 0) {
                         if (errno != EINTR)
                                 usleep(10000); /* no memory just now; the output must not be cut short */
                         continue;
                 }
                 net_record_write(&r->g->log);
+                renew(r, credentials_work(g->credentials));
                 if (r->stop_at && now_ms() >= r->stop_at)
                         ask(r, RUN_STOP, END_CALLER);
                 if (r->give_up_at && now_ms() >= r->give_up_at)
                         break;
                 if (p[0].revents)
                         on_signal(r);
+                calls_events(&r->calls, p + 6);
                 if (p[1].revents)
                         on_supervisor(r, MSG_DONTWAIT);
                 for (int i = 0; i < 3; i++) {
@@ -568,6 +595,7 @@ void guard_run(struct guard *g, struct run_result *ret, struct error *e) {
         r.e = e;
         r.in_open = true;
         r.rules = RULES_PLANNED;
+        r.calls = CALLS_NONE;
         r.watch_keys = g->stdin_raw;
         r.out[0].from = r.out[1].from = r.out[2].from = -1;
         for (int i = 0; i < 2; i++)
@@ -579,6 +607,7 @@ void guard_run(struct guard *g, struct run_result *ret, struct error *e) {
         fill_mask(&mask);
         r.sigfd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
         loop(&r);
+        calls_end(&r.calls);
         end_network(&r);
         set_raw(&r, false);
         fd_close(r.sigfd);
@@ -593,5 +622,6 @@ void guard_run(struct guard *g, struct run_result *ret, struct error *e) {
         }
         if (e->errnum && r.result.end == END_EXIT)
                 r.result.end = END_FAILED;
+        g->calls = r.calls.accounts;
         *ret = r.result;
 }

@@ -62,6 +62,24 @@ static void visible(const char *s) {
         printf("%s", v ? v : "?");
 }
 
+static void print_models(const json_t *models) {
+        char up[16], down[16];
+        const json_t *x;
+        size_t i;
+
+        json_array_foreach(models, i, x) {
+                printf("     models: ");
+                visible(text(x, "host")[0] ? text(x, "host") : "by an earlier policy");
+                if (text(x, "to")[0]) {
+                        printf(" -> ");
+                        visible(text(x, "to"));
+                        printf("%s", json_is_true(json_object_get(x, "local")) ? " (local)" : "");
+                }
+                printf(": %lld requests, %s sent, %s received%s%s\n", number(x, "requests"), format_size(up, sizeof(up), (uint64_t)number(x, "up")),
+                       format_size(down, sizeof(down), (uint64_t)number(x, "down")), text(x, "secret")[0] ? ", secret " : "", text(x, "secret"));
+        }
+}
+
 void inspect_network_reach(const json_t *network) {
         const json_t *rules = json_object_get(network, "allowed"), *policy = json_object_get(network, "policy"), *use = json_object_get(network, "use"),
                      *ca = json_object_get(network, "ca");
@@ -86,6 +104,7 @@ void inspect_network_reach(const json_t *network) {
                 printf("     used: %lld requests and connections, %s sent, %s received; %lld gates and %lld brokers were started\n", number(use, "requests"),
                        format_size(up, sizeof(up), (uint64_t)number(use, "up")), format_size(down, sizeof(down), (uint64_t)number(use, "down")),
                        number(network, "gates"), number(network, "brokers"));
+        print_models(json_object_get(network, "models"));
 }
 
 static const json_t *used_of(const json_t *network, const char *name) {
@@ -98,23 +117,74 @@ static const json_t *used_of(const json_t *network, const char *name) {
         return NULL;
 }
 
+/* What its provider has of it: a borrowed one goes on living there. */
+static void inspect_minted(const json_t *used) {
+        const json_t *minted = json_object_get(used, "minted"), *revoked = json_object_get(minted, "revoked");
+
+        if (!json_is_object(minted)) {
+                printf("        borrowed: what is cut here goes on at its provider\n");
+                return;
+        }
+        printf("        minted at ");
+        visible(text(minted, "at"));
+        printf(", %s%s", text(minted, "expires")[0] ? "expires " : "it did not say until when", text(minted, "expires"));
+        if (number(minted, "renewed"))
+                printf(", renewed %lld times", number(minted, "renewed"));
+        printf("%s", json_is_true(revoked) ? ", revoked" : json_is_false(revoked) ? ", NOT revoked: " : "");
+        visible(text(minted, "why"));
+        printf("\n");
+}
+
+/* Git over ssh and signatures: what the plan lets it do, and what came of it. */
+static void print_git(const json_t *plan, const json_t *network) {
+        const json_t *x, *sign = json_object_get(plan, "sign"), *path;
+        char up[16], down[16];
+        size_t i, k;
+
+        json_array_foreach(json_object_get(plan, "git_ssh"), i, x) {
+                printf("     git_ssh %s@%s:%lld:", text(x, "user"), text(x, "host"), number(x, "port"));
+                json_array_foreach(json_object_get(x, "repositories"), k, path) {
+                        printf(" ");
+                        visible(json_string_value(path));
+                }
+                printf(streq(text(x, "access"), "write") ? ", read and write" : ", read");
+                printf("; the sandbox has neither key nor agent\n");
+        }
+        if (json_is_object(sign))
+                printf("     sign%s%s; the sandbox has neither key nor agent\n", json_is_true(json_object_get(sign, "commits")) ? " commits" : "",
+                       json_is_true(json_object_get(sign, "tags")) ? " tags" : "");
+        json_array_foreach(json_object_get(network, "calls"), i, x)
+                if (number(x, "uses") > 0)
+                        printf("        %s %s%s%s: %lld uses, %s sent, %s received\n", text(x, "call"), text(x, "host"), text(x, "host")[0] ? " " : "", text(x, "what"), number(x, "uses"),
+                               format_size(up, sizeof(up), (uint64_t)number(x, "up")), format_size(down, sizeof(down), (uint64_t)number(x, "down")));
+        if (number(network, "calls_refused") > 0)
+                printf("        %lld calls were refused\n", number(network, "calls_refused"));
+}
+
 void inspect_credentials(const json_t *plan, const json_t *network) {
         const json_t *secrets = json_object_get(plan, "secrets"), *x;
         char up[16], down[16];
         size_t i;
 
-        if (json_array_size(secrets) == 0)
+        bool git = json_array_size(json_object_get(plan, "git_ssh")) > 0 || json_is_object(json_object_get(plan, "sign"));
+
+        if (json_array_size(secrets) == 0 && !git)
                 printf("     nothing: none were given to it\n");
         json_array_foreach(secrets, i, x) {
                 const json_t *used = used_of(network, text(x, "name"));
                 printf("     %s from ", text(x, "name"));
                 visible(text(x, "from"));
                 printf(": what the rules with this secret let pass; the sandbox has a placeholder%s%s\n", text(x, "env")[0] ? " in " : "", text(x, "env"));
-                if (used)
-                        printf("        used %lld times, %s sent, %s received; its placeholder was refused %lld times%s%s\n", number(used, "uses"),
-                               format_size(up, sizeof(up), (uint64_t)number(used, "up")), format_size(down, sizeof(down), (uint64_t)number(used, "down")),
-                               number(used, "refused"), text(used, "ended")[0] ? "; " : "", text(used, "ended"));
+                if (!used)
+                        continue;
+                inspect_minted(used);
+                printf("        used %lld times, %s sent, %s received; its placeholder was refused %lld times%s%s\n", number(used, "uses"),
+                       format_size(up, sizeof(up), (uint64_t)number(used, "up")), format_size(down, sizeof(down), (uint64_t)number(used, "down")),
+                       number(used, "refused"), text(used, "ended")[0] ? "; " : "", text(used, "ended"));
         }
+        if (json_array_size(secrets) > 0)
+                printf("     what each may do at its provider, apart from the rules: belljar secret test NAME\n");
+        print_git(plan, network);
 }
 
 static void print_target(const json_t *x) {

@@ -218,6 +218,8 @@ static void print_human(const struct facts *f, const char *id) {
 
         printf("sandbox %s%s%s, %s\n\n", id, text(f->plan, "name")[0] ? " " : "", text(f->plan, "name"),
                f->alive ? "running" : text(f->status, "end")[0] ? text(f->status, "end") : "not started");
+        if (text(f->plan, "parent")[0])
+                printf("a sub-run of %s: within what that may do, and ended with it\n\n", text(f->plan, "parent"));
         printf("1. Where does it run?\n     tier %s: on this host's kernel, as uid %d inside and %d outside, behind %d of %zu controls\n",
                text(f->plan, "tier"), (int)json_integer_value(json_object_get(json_object_get(f->plan, "user"), "uid")),
                (int)json_integer_value(json_object_get(json_object_get(f->plan, "user"), "host_uid")),

@@ -70,7 +70,7 @@ static json_t *describe(int root, const char *id, bool *ret_alive) {
                 strbuf_printf(&cmd, "%s%s", i ? " " : "", json_string_value(a));
         }
         strbuf_puts(&cmd, "");
-        out = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:s}", "id", s.id, "name", text_of(plan, "name"), "state",
+        out = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:s}", "id", s.id, "parent", text_of(plan, "parent"), "name", text_of(plan, "name"), "state",
                         *ret_alive ? "running" : "ended", "end", text_of(status, "end"), "workspace", text_of(plan, "workspace"),
                         "mode", text_of(plan, "mode"), "changes", state_changed(&s), "command", cmd.data ? cmd.data : "");
         json_decref(plan);
@@ -111,8 +111,9 @@ int command_ps(int argc, char **argv) {
                 json_array_foreach(list, i, d) {
                         char cmd[128];
                         str_visible(cmd, sizeof(cmd), text_of(d, "command"));
-                        printf("%-13s %-8s %-9s %-8s %s\n", text_of(d, "id"), text_of(d, "state"),
-                               json_is_true(json_object_get(d, "changes")) ? "kept" : "-", text_of(d, "name")[0] ? text_of(d, "name") : "-", cmd);
+                        printf("%-13s %-8s %-9s %-8s %s%s%s%s\n", text_of(d, "id"), text_of(d, "state"),
+                               json_is_true(json_object_get(d, "changes")) ? "kept" : "-", text_of(d, "name")[0] ? text_of(d, "name") : "-", cmd,
+                               text_of(d, "parent")[0] ? " (of " : "", text_of(d, "parent"), text_of(d, "parent")[0] ? ")" : "");
                 }
         }
         json_decref(list);

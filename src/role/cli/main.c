@@ -1,10 +1,26 @@
 /* belljar: the command line. Closes what it inherited, then runs, or hands over to the command (tool.h). */
+#include <limits.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "role/cli/commands.h"
 #include "role/cli/tool.h"
+
+/* What the caller left open by accident is not the sandbox's, nor that of any of Belljar's processes. But for a sub-run's policy, from
+ * the run that it is a part of (call-delegate.c): for this process alone. */
+static int close_others(void) {
+        const char *kept = getenv(KEEP_FD);
+        uint64_t keep = 0;
+
+        if (!kept || parse_u64(kept, &keep) < 0 || keep < 3 || keep >= INT_MAX || fcntl((int)keep, F_SETFD, FD_CLOEXEC) < 0)
+                return syscall(SYS_close_range, 3, ~0u, 0) < 0 ? -errno : 0;
+        (void)unsetenv(KEEP_FD);
+        if ((keep > 3 && syscall(SYS_close_range, 3, (unsigned)keep - 1, 0) < 0) || syscall(SYS_close_range, (unsigned)keep + 1, ~0u, 0) < 0)
+                return -errno;
+        return 0;
+}
 
 /* stdin, stdout and stderr are open in whatever happens: a file opened as fd 2 would get the error messages. */
 static int sanitize_fds(void) {
@@ -14,8 +30,7 @@ static int sanitize_fds(void) {
                         if (n != fd)
                                 return -EBADF;
                 }
-        /* What the caller left open by accident is not the sandbox's, nor that of any of Belljar's processes. */
-        return syscall(SYS_close_range, 3, ~0u, 0) < 0 ? -errno : 0;
+        return close_others();
 }
 
 static bool asks_for_help(int argc, char **argv) {
@@ -36,5 +51,7 @@ int main(int argc, char **argv) {
         tool_argv = argv;
         if (argc > 1 && streq(argv[1], "run") && !asks_for_help(argc, argv))
                 return command_run(argc - 1, argv + 1);
+        if (secret_revoke_at_once(argc, argv))
+                return 0;
         return tool_command(argc, argv);
 }

@@ -97,7 +97,7 @@ static void describe(const struct net_report *r, char *dst, size_t size) {
                 inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? r->address + 12 : r->address, address, sizeof(address));
                 snprintf(host, sizeof(host), "%s", address);
         }
-        if (r->what == NET_DNS)
+        if (r->what == NET_DNS || r->what == NET_CALL)
                 snprintf(dst, size, "%s", host);
         else
                 snprintf(dst, size, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, r->port);

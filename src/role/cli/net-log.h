@@ -16,6 +16,9 @@
 #define NET_LOG_QUIET (NET_LOG_ENTRIES / 2) /* of these, quiet ones at most: they must not push out the others */
 
 struct account;
+struct minted;
+struct call_account;
+struct plan;
 struct state;
 
 /* One distinct refusal or failure. What it says comes from gate or broker, and in part from the sandbox. */
@@ -44,7 +47,10 @@ struct net_log {
         int events;                /* where events go; -1: nowhere */
         struct table table;        /* in force; header NULL: none */
         const struct secret *secrets;  /* of the run, and whether each is over (enum secret_end) */
+        const struct plan *plan;               /* of the run, and what its calls came to (call.h); NULL: it has no endpoint */
+        const struct call_account *calls;
         const uint32_t *secrets_ended;
+        const struct minted *minted;   /* of each */
         size_t n_secrets;
         const struct account *account; /* what the run has used of the network, as the brokers count it; NULL: not known */
         struct net_use *rules;     /* of each rule of the table, as reports had it */

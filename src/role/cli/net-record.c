@@ -12,6 +12,9 @@
 #include "model/denial.h"
 #include "model/table.h"
 #include "model/why.h"
+#include "role/cli/minted.h"
+#include "role/cli/model-routes.h"
+#include "role/cli/call.h"
 #include "role/cli/net-record.h"
 #include "svc/entry.h"
 #include "svc/net-account.h"
@@ -70,6 +73,8 @@ static const char *reason_of(const struct net_entry *x) {
                 return "upstream";
         if (x->what == NET_UDP)
                 return "udp";
+        if (x->what == NET_CALL)
+                return "call";
         return x->reason == VERDICT_PROTOCOL && !x->rule && !x->fix[0] ? "form" : why_word((enum verdict_reason)x->reason);
 }
 
@@ -84,12 +89,12 @@ static void json_request(struct json *j, const struct net_entry *x) {
 }
 
 static void json_entry(struct json *j, const struct net_entry *x, bool counts) {
-        static const char *const kinds[] = {[NET_DNS] = "name", [NET_TCP] = "tcp", [NET_UDP] = "udp", [NET_TLS] = "tls", [NET_HTTP] = "http"};
+        static const char *const kinds[] = {[NET_DNS] = "name", [NET_TCP] = "tcp", [NET_UDP] = "udp", [NET_TLS] = "tls", [NET_HTTP] = "http", [NET_CALL] = "call"};
 
         json_str(j, "kind", x->what < ELEMENTSOF(kinds) ? kinds[x->what] : "unknown");
         json_str(j, "host", x->host[0] ? x->host : NULL);
         json_address(j, x->address);
-        if (x->what == NET_DNS)
+        if (x->what == NET_DNS || x->what == NET_CALL)
                 json_str(j, "port", NULL); /* a question for a name has none */
         else
                 json_num(j, "port", x->port);
@@ -170,6 +175,26 @@ static void json_use(struct json *j, const struct net_log *l) {
         json_end(j, ']');
 }
 
+/* What came of the token at its provider: null as long as it lives there. */
+static void json_minted(struct json *j, const struct minted *m) {
+        json_str(j, "origin", m->state == MINTED_NONE ? "borrowed" : "minted");
+        if (m->state == MINTED_NONE)
+                return;
+        json_begin(j, "minted", '{');
+        json_str(j, "at", m->host);
+        if (m->expires)
+                json_time(j, "expires", m->expires * 1000);
+        else
+                json_str(j, "expires", NULL);
+        json_num(j, "renewed", m->renewed);
+        if (m->state == MINTED_REVOKED || m->state == MINTED_LEFT)
+                json_bool(j, "revoked", m->state == MINTED_REVOKED);
+        else
+                json_str(j, "revoked", NULL);
+        json_str(j, "why", m->state == MINTED_LEFT ? m->why : NULL);
+        json_end(j, '}');
+}
+
 /* As the secrets' brokers counted it. */
 static void json_secrets(struct json *j, const struct net_log *l) {
         static const char *const ends[] = {[SECRET_LIVES] = NULL, [SECRET_EXPIRED] = "expired", [SECRET_REVOKED] = "revoked"};
@@ -185,6 +210,7 @@ static void json_secrets(struct json *j, const struct net_log *l) {
                 json_num(j, "down", (long long)__atomic_load_n(&a->down, __ATOMIC_RELAXED));
                 json_num(j, "refused", (long long)__atomic_load_n(&a->refused, __ATOMIC_RELAXED));
                 json_str(j, "ended", end < ELEMENTSOF(ends) ? ends[end] : "?");
+                json_minted(j, &l->minted[i]);
                 json_end(j, '}');
         }
         json_end(j, ']');
@@ -258,6 +284,9 @@ void net_record_ended(struct net_log *l, const char *id, const struct run_result
         json_num(&j, "wall_ms", (long long)res->wall_ms);
         json_begin(&j, "network", '{');
         json_secrets(&j, l);
+        if (l->plan)
+                call_git_json(&j, l->plan, l->calls);
+        model_routes_json(&j, l);
         json_counts(&j, l);
         json_use(&j, l);
         json_end(&j, '}');
@@ -285,6 +314,9 @@ static void write_record(struct net_log *l, bool last) {
         json_num(&j, "brokers", l->brokers);
         json_use(&j, l);
         json_secrets(&j, l);
+        if (l->plan)
+                call_git_json(&j, l->plan, l->calls);
+        model_routes_json(&j, l);
         json_counts(&j, l);
         json_entries(&j, "denials", l, false);
         json_entries(&j, "failures", l, true);
@@ -323,10 +355,7 @@ int net_record_open(const char *path, const struct plan *p, struct error *e) {
         dir = realpath(slash ? copy : ".", NULL);
         if (!dir)
                 return error_errno(e, errno, "the directory of %s cannot be found", path);
-        bool inside = p->workspace && p->mode == WORKSPACE_RW && path_beneath(dir, p->workspace);
-        for (size_t i = 0; i < p->n_ops && !inside; i++)
-                inside = (p->ops[i].flags & PLAN_VOLUME) && !(p->ops[i].flags & PLAN_READONLY) && p->ops[i].source && path_beneath(dir, p->ops[i].source);
-        if (inside) {
+        if ((p->workspace && p->mode == WORKSPACE_RW && path_beneath(dir, p->workspace)) || plan_writes_volume(p, dir)) {
                 error_set(e, EPERM, "%s lies where the run writes, and would not be Belljar's word alone", path);
                 return error_fix(e, "name a file outside of the workspace and of what -v shows for writing");
         }

@@ -6,18 +6,20 @@
 #include "role/cli/options.h"
 
 const struct option_spec option_table[] = {
-        {OPT_POLICY, "policy", 'f', "FILE", IN(RUN) | IN(WHY) | IN(UPDATE), "read the policy from FILE (belljar.yaml is never taken by itself)"},
+        {OPT_POLICY, "policy", 'f', "FILE", IN(RUN) | IN(WHY) | IN(UPDATE) | IN(SECRET), "read the policy from FILE (belljar.yaml is never taken by itself)"},
         {OPT_WORKSPACE, "workspace", 0, "DIR|NAME", IN(RUN), "the directory that the command works in (default: the current one), or the name of one that Belljar keeps"},
         {OPT_NO_WORKSPACE, "no-workspace", 0, NULL, IN(RUN), "show no directory of the caller"},
         {OPT_MODE, "mode", 0, "MODE", IN(RUN), "workspace: cow keeps changes apart (default), rw writes through, ro refuses writes"},
         {OPT_READ, "read", 0, "PATH", IN(RUN), "show PATH of the host read-only; may be repeated"},
         {OPT_HIDE, "hide", 0, "PATTERN", IN(RUN), "hide a path or glob, existing or not; may be repeated"},
-        {OPT_USE, "use", 0, "NAME", IN(RUN) | IN(WHY) | IN(UPDATE), "add a recipe (harness/claude-code, harness/codex, harness/gemini-cli) or a preset (npm-install, ...); may be repeated"},
+        {OPT_USE, "use", 0, "NAME", IN(RUN) | IN(WHY) | IN(UPDATE) | IN(SECRET), "add a recipe (harness/claude-code, harness/codex, harness/gemini-cli) or a preset (npm-install, ...); may be repeated"},
         {OPT_ALLOW, "allow", 0, "HOST[:PORT]", IN(RUN) | IN(WHY) | IN(UPDATE), "let connections to a host through, unread; on port 443, the default, TLS only; may be repeated"},
         {OPT_PUBLISH, "publish", 'p', "[IP:]PORT:INSIDE", IN(RUN), "reach a port of the sandbox from this host, at 127.0.0.1 or at IP; may be repeated"},
         {OPT_DENY, "deny", 0, "HOST[:PORT]", IN(RUN) | IN(WHY) | IN(UPDATE), "refuse a host that other rules allow; may be repeated"},
         {OPT_GIVEN, "given", 0, "URL", IN(RUN) | IN(WHY) | IN(UPDATE), "a URL that rules with provenance let pass; may be repeated"},
-        {OPT_SECRET, "secret", 0, "NAME[=SOURCE][@HOST|PRESET,...]", IN(RUN) | IN(WHY) | IN(UPDATE), "a credential that requests to HOST, or those of PRESET, get on their way out, and that the sandbox never has; may be repeated"},
+        {OPT_SECRET, "secret", 0, "NAME[=SOURCE][@HOST|PRESET,...]", IN(RUN) | IN(WHY) | IN(UPDATE) | IN(SECRET), "a credential that requests to HOST, or those of PRESET, get on their way out, and that the sandbox never has; may be repeated"},
+        {OPT_DELEGATE, "delegate", 0, "NAME=POLICY", IN(RUN), "the command may start sub-runs with this policy: /run/belljar/bin/delegate NAME -- COMMAND; may be repeated"},
+        {OPT_PARENT, "parent", 0, "SANDBOX", IN(RUN), "a sub-run: within what SANDBOX may do, taken out of its budgets, and ended with it"},
         {OPT_ENV, "env", 'e', "NAME[=VALUE]", IN(RUN), "set a variable, or take it over from here"},
         {OPT_ENV_FILE, "env-file", 0, "FILE", IN(RUN), "set the variables of FILE, a NAME=VALUE a line"},
         {OPT_WORKDIR, "workdir", 'w', "DIR", IN(RUN), "start in DIR, as seen inside"},
@@ -65,6 +67,7 @@ const struct option_spec option_table[] = {
         {OPT_EVENTS, "events", 0, "FILE", IN(RUN), "append what happened to FILE, a JSON object a line: each distinct refusal of the network, and the end"},
         {OPT_TO, "to", 0, "FILE", IN(POLICY), "compile: write what the rules become to FILE"},
         {OPT_FROM, "from", 0, "SOURCE", IN(SECRET), "set: take the value from env:NAME, file:PATH, command:WORDS or keyring:DESCRIPTION"},
+        {OPT_HOST, "host", 0, "HOST[:PORT]", IN(SECRET), "test: ask HOST in place of the provider's own: a GitHub Enterprise, a GitLab, a registry of yours; also at a private address"},
         {OPT_PASSPHRASE_FILE, "passphrase-file", 0, "FILE", IN(SECRET), "set: the store's passphrase is FILE's text (default: what BELLJAR_PASSPHRASE_FILE names, else it is asked for)"},
         {OPT_HELP, "help", 'h', NULL, ~0u, "say what a command takes"},
         {OPT_VERSION, "version", 0, NULL, IN(HELP), "print the version"},
@@ -131,11 +134,14 @@ const struct command_spec command_table[COMMAND_N] = {
                 "The rules of FILE, --allow and --deny take the place of those that the run has, at once and for connections that "
                 "are open as well: those that the new rules refuse are reset. A policy with a mistake changes nothing. Of FILE only "
                 "the network counts. A run that was started without a network cannot be given one."},
-        [COMMAND_SECRET] = {COMMAND_SECRET, "secret", NULL, "set [--from SOURCE] NAME | ls | rm NAME... | lock | revoke SANDBOX [NAME]",
-                "keep secrets for runs, sealed; take them from a run",
+        [COMMAND_SECRET] = {COMMAND_SECRET, "secret", NULL, "set [--from SOURCE] NAME | ls | rm NAME... | lock | test [-f POLICY] [--json] NAME | revoke SANDBOX [NAME]",
+                "keep secrets for runs, sealed; say what they may do; take them from a run",
                 "set keeps a secret in Belljar's own store, where a policy's store:NAME finds it. The value is typed without being shown, "
                 "or read from standard input, or from --from; never from an argument. ls lists names, kinds and when each was set, never a value. "
                 "rm removes. revoke takes one secret, or all of them, from a run: at once, also on connections that are open.\n\n"
+                "test asks a secret's provider what the credential may do, prints its scopes and when it expires, and says where they exceed the rules of the policy "
+                "that name it (-f, else belljar.yaml; also --secret), what narrower one the rules want, and which of them it cannot serve. NAME is a secret of the policy, else of the store. The credential goes to that "
+                "provider alone, or to --host. Exit status: 0 it fits, 1 it exceeds the rules, cannot serve them, or is none any more, 125 where it is not known.\n\n"
                 "The store is $XDG_DATA_HOME/belljar/secrets (~/.local/share). Each secret in it is sealed with a key: that of systemd's credential "
                 "belljar.key, where there is one, else \"belljar:store\" of the kernel's user keyring, else one made of a passphrase, which the first "
                 "set asks for. The keyring keeps that key for an hour, or until lock (docs/credentials.md)."},

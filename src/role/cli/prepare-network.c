@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "model/address.h"
+#include "model/mint.h"
 #include "model/table.h"
 #include "role/cli/prepare.h"
 
@@ -79,6 +80,10 @@ static int add_text(struct plan_network *p, const struct network_rule *r) {
                         strbuf_printf(&b, " %s", r->paths.items[i]);
                 if (r->secret)
                         strbuf_printf(&b, ", secret %s", r->secret);
+                for (size_t i = 0; i < r->models.n; i++)
+                        strbuf_printf(&b, "%s%s", i ? " " : ", models ", r->models.items[i]);
+                if (r->to)
+                        strbuf_printf(&b, ", to %s", r->to);
                 strbuf_puts(&b, ")");
         }
         _cleanup_free_ char *text = strbuf_take(&b), *visible = text ? str_visible_dup(text) : NULL;
@@ -140,6 +145,8 @@ int prepare_network(const struct policy *policy, const struct plan_publish *publ
         size_t pool = 0;
         int r = 0;
 
+        if ((r = mint_derive_all(n, e)) < 0)
+                return r;
         p->secrets = n->secrets;
         p->n_secrets = n->n_secrets;
         if (n->n_rules == 0 && n_publish == 0)

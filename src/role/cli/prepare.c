@@ -376,11 +376,8 @@ static int plan_nesting(const struct policy *policy, struct plan *p, struct erro
 /* A policy names commands that run outside. One that lies in the workspace may have been written by a run before. */
 static int check_sources(const struct run_options *o, const struct plan *p, struct error *e) {
         _cleanup_free_ char *file = o->policy_file ? realpath(o->policy_file, NULL) : NULL;
+        const bool inside = file && ((p->workspace && path_beneath(file, p->workspace)) || plan_writes_volume(p, file));
 
-        bool inside = file && p->workspace && path_beneath(file, p->workspace);
-
-        for (size_t i = 0; file && i < p->n_ops && !inside; i++)
-                inside = (p->ops[i].flags & PLAN_VOLUME) && !(p->ops[i].flags & PLAN_READONLY) && p->ops[i].source && path_beneath(file, p->ops[i].source);
         for (size_t i = 0; inside && i < p->network.n_secrets; i++) {
                 const struct secret *s = &p->network.secrets[i];
                 if (s->source != SECRET_COMMAND || s->line == 0)
@@ -430,6 +427,9 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
         for (size_t i = 0; i < o->policy->use.n; i++)
                 if ((r = strlist_add(&p->use, o->policy->use.items[i])) < 0)
                         return error_errno(e, r, "the plan cannot be kept");
+        for (size_t i = 0; i < o->policy->hide.n; i++)
+                if ((r = strlist_add(&p->hide, o->policy->hide.items[i])) < 0)
+                        return error_errno(e, r, "the plan cannot be kept");
         for (size_t i = 0; i < o->policy->without.n; i++)
                 if ((r = strlist_add(&p->without, o->policy->without.items[i])) < 0)
                         return error_errno(e, r, "the plan cannot be kept");
@@ -444,9 +444,10 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
             (o->root && (r = prepare_root_facts(o, &x, e)) < 0) ||
             (r = prepare_network(o->policy, o->publish, o->n_publish, p, e)) < 0 ||
             (r = host_gather(p, o->policy, mountinfo, &x.host, e)) < 0 ||
-            (r = prepare_trust(o, &x, e)) < 0 || (r = view_plan(p, o->policy, &x.host.view, e)) < 0 ||
-            (!p->image && (r = plan_command(o, &x, e)) < 0) || (r = prepare_trust_environment(o, &x, e)) < 0 ||
-            (r = check_sources(o, p, e)) < 0 || (!o->dry_run && (r = credentials_read(p, NULL, &x.credentials, e)) < 0))
+            (r = prepare_trust(o, &x, e)) < 0 || (r = prepare_delegates(o, &x, e)) < 0 || (r = prepare_calls(o, &x, e)) < 0 ||
+            (r = view_plan(p, o->policy, &x.host.view, e)) < 0 ||
+            (!p->image && (r = plan_command(o, &x, e)) < 0) || (r = prepare_trust_environment(o, &x, e)) < 0 || (r = prepare_calls_environment(o, &x, e)) < 0 ||
+            (r = check_sources(o, p, e)) < 0 || (o->n_delegates && (r = tool_delegates(o, &x, e)) < 0) || (o->grant && (r = o->grant->check(o->grant, o, p, e)) < 0) || (!o->dry_run && (r = credentials_read(p, NULL, &x.credentials, e)) < 0))
                 return r;
         *ret = x;
         x = PREPARED_NONE;

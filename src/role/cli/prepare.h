@@ -6,6 +6,7 @@
 #include "model/policy.h"
 #include "model/risk.h"
 #include "role/cli/credentials.h"
+#include "role/cli/grant.h"
 #include "svc/host.h"
 #include "svc/image-user.h"
 #include "svc/image.h"
@@ -31,6 +32,10 @@ struct run_options {
         int events;                /* its fd; 0: none */
         struct strlist late; /* "key\0value" pairs that override the policy file, in order */
         const char *name;
+        const char *parent;        /* --parent */
+        struct plan_delegate *delegates; /* --delegate */
+        size_t n_delegates;
+        struct grant *grant;       /* of a sub-run (grant.h); else NULL */
         bool no_workspace, rm, tty, no_tty, quiet, dry_run, json;
         char **argv;
         int argc;
@@ -80,6 +85,14 @@ enum risk_credentials prepare_credentials_risk(const struct network *n);
 /* The same for a run_root (prepare-root.c). */
 int prepare_root_open(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
 int prepare_root_facts(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
+/* What the run can call (prepare-calls.c): after the view's facts and volumes, before the view; then, behind the
+ * view, whether that shows a key, and what git is told. */
+/* The paths of its keys, as the policy's file has them: relative to base. */
+int prepare_calls_paths(struct policy *p, const char *base, const char *home, struct error *e) _must_check_;
+int prepare_calls(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
+int prepare_calls_environment(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
+/* --delegate (prepare-delegates.c); before prepare_calls. */
+int prepare_delegates(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
 /* What -v shows (prepare-volumes.c). */
 int prepare_volumes(const struct policy *policy, struct prepared *x, struct error *e) _must_check_;
 /* The sandbox's CA, where a rule looks at requests within TLS, and what the view has so that programs trust it; then, once the

@@ -14,6 +14,14 @@
 
 void run_options_clear(struct run_options *o) {
         policy_free(o->policy);
+        if (o->grant)
+                o->grant->end(o->grant);
+        for (size_t i = 0; i < o->n_delegates; i++) {
+                free(o->delegates[i].name);
+                free(o->delegates[i].file);
+                free(o->delegates[i].text);
+        }
+        free(o->delegates);
         strlist_clear(&o->late);
         *o = (struct run_options){};
 }
@@ -37,6 +45,8 @@ static int on_option(int id, const char *arg, void *data, struct error *e) {
                 if (o->n_publish == PUBLISH_MAX)
                         return error_set(e, E2BIG, "more than %u ports are to be published", PUBLISH_MAX);
                 return publish_parse(arg, &o->publish[o->n_publish++], e);
+        case OPT_DELEGATE: return tool_delegate(o, arg, e);
+        case OPT_PARENT: o->parent = arg; return 0;
         case OPT_NO_WORKSPACE: o->no_workspace = true; return 0;
         case OPT_RM: o->rm = true; return 0;
         case OPT_TTY: o->tty = true; return 0;
@@ -188,9 +198,13 @@ static int read_policy(struct run_options *o, const char *cwd, const char *home,
         }
         if ((r = tool_policy(o->policy_file, &o->policy, e)) < 0)
                 return r;
-        if ((r = host_resolve(o->policy_file, cwd, home, &real, e)) < 0)
-                return r;
-        dir = strndup(real, (size_t)(strrchr(real, '/') - real));
+        if (str_after(o->policy_file, "/proc/self/fd/")) /* it has no place of its own */
+                dir = strdup(cwd);
+        else {
+                if ((r = host_resolve(o->policy_file, cwd, home, &real, e)) < 0)
+                        return r;
+                dir = strndup(real, (size_t)(strrchr(real, '/') - real));
+        }
         if (!dir)
                 return error_set(e, ENOMEM, "out of memory");
         struct strlist written = o->policy->read;
@@ -200,7 +214,8 @@ static int read_policy(struct run_options *o, const char *cwd, const char *home,
         strlist_clear(&written);
         for (size_t i = 0; r >= 0 && i < o->policy->n_volumes; i++)
                 r = resolve_volume(&o->policy->volumes[i], dir[0] ? dir : "/", home, e);
-        if (r < 0 || (r = resolve_sources(o->policy, dir[0] ? dir : "/", home, e)) < 0)
+        if (r < 0 || (r = resolve_sources(o->policy, dir[0] ? dir : "/", home, e)) < 0 ||
+            (r = prepare_calls_paths(o->policy, dir[0] ? dir : "/", home, e)) < 0)
                 return r;
         if (o->policy->workspace.path) {
                 _cleanup_free_ char *abs = NULL;
@@ -229,6 +244,8 @@ int run_options_parse(struct run_options *o, int argc, char **argv, struct error
         if ((r = read_policy(o, cwd && cwd[0] == '/' ? cwd : "/", home, e)) < 0)
                 return r;
         if ((r = apply_late(o, cwd && cwd[0] == '/' ? cwd : "/", home, e)) < 0 || (r = policy_check(o->policy, e)) < 0)
+                return r;
+        if (o->parent && (r = tool_grant(o, e)) < 0)
                 return r;
         if (o->argc == 0 && !o->policy->image) {
                 error_set(e, EINVAL, "there is no command to run");

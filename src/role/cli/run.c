@@ -11,10 +11,12 @@
 
 #include "base/fd.h"
 #include "model/address.h"
+#include "role/cli/call.h"
 #include "role/cli/commands.h"
 #include "role/cli/guard.h"
 #include "role/cli/net-record.h"
 #include "role/cli/options.h"
+#include "role/cli/model-routes.h"
 #include "role/cli/prepare.h"
 #include "svc/changes.h"
 #include "svc/entry.h"
@@ -184,6 +186,9 @@ static int status_of(const struct run_result *res, const struct plan *p, const s
         case END_LOST:
                 fprintf(stderr, "belljar: ended: the sandbox's first process was killed from outside\n");
                 return 128 + 9;
+        case END_PARENT:
+                fprintf(stderr, "belljar: ended with the run that it was a part of, %s\n", p->parent ? p->parent : "?");
+                return 128 + 9;
         case END_CALLER:
                 fprintf(stderr, "belljar: ended from outside\n");
                 return 128 + 9;
@@ -258,7 +263,8 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
                            struct run_result *res, struct error *e) {
         struct plan *p = x->plan;
         struct guard g = {.supervisor = -1, .out = {-1, -1}, .plan = p, .credentials = &x->credentials, .table = -1, .budgets = -1, .log = {.events = o->events > 0 ? o->events : -1, .ca = x->ca.cert}};
-        struct supervise sup = {.plan = p, .state = s, .remove = o->rm, .table = -1, .budgets = -1, .given = -1, .ca = x->ca.fd};
+        struct supervise sup = {.plan = p, .state = s, .remove = o->rm, .table = -1, .budgets = -1, .given = -1, .ca = x->ca.fd,
+                                .parent = o->grant ? o->grant->link : -1, .parent_process = o->grant ? o->grant->process : -1};
         struct cgroup cg = {.v2 = -EBADF};
         bool have_cgroup = false;
         size_t published = 0;
@@ -279,17 +285,22 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
                 r = error_errno(e, sup.budgets, "the memory of the budgets cannot be made");
                 goto no_run;
         }
-        if (p->network.on && (sup.given = prepare_given(o->policy, o->argv, (size_t)o->argc)) < 0) {
+        if (p->network.on && (sup.given = prepare_given(o->policy, o->argv, o->grant ? 0 : (size_t)o->argc)) < 0) {
                 r = error_errno(e, sup.given, "the memory of given URLs cannot be made");
                 goto no_run;
         }
         if (p->network.on && (r = publish_open(&p->network, sup.published, e)) < 0)
                 goto no_run;
+        if (o->grant && sup.budgets >= 0 && (o->grant->own = fcntl(sup.budgets, F_DUPFD_CLOEXEC, 0)) < 0) {
+                r = error_errno(e, errno, "the memory of the budgets cannot be kept");
+                goto no_run;
+        }
         published = p->network.n_published;
         for (size_t i = 0; i < published && !o->quiet; i++)
                 say_published(&p->network.published[i]);
         g.log.secrets = p->network.secrets;
         g.log.secrets_ended = x->credentials.ended;
+        g.log.minted = x->credentials.minted;
         g.log.n_secrets = x->credentials.n;
         g.log.silent = o->quiet;
         g.log.later = g.tty[2];
@@ -307,6 +318,7 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         pid_t pid = fork();
         if (pid == 0) {
                 close(pair[0]);
+                credentials_forget(&x->credentials);
                 for (int i = 0; i < 2; i++)
                         if (g.out[i] >= 0)
                                 close(g.out[i]);
@@ -342,10 +354,16 @@ static int start_and_guard(const struct run_options *o, struct prepared *x, stru
         g.supervisor_pid = pid;
         guard_run(&g, res, e);
         close(pair[0]);
+        credentials_finish(&x->credentials);
         net_record_ended(&g.log, s->id, res);
         net_record_close(&g.log);
         net_log_end(&g.log);
         credentials_report(p, &x->credentials, &g.log);
+        model_routes_report(&g.log);
+        if (o->grant) /* no broker is left that could use what is returned */
+                o->grant->give_back(o->grant);
+        if (g.calls && !o->quiet)
+                call_git_report(p, g.calls);
         if (have_cgroup && res->end == END_FAILED) {
                 /* It may not have come to cleaning up. */
                 (void)!cgroup_kill(&cg);
@@ -409,6 +427,10 @@ int run_prepared(struct run_options *options, struct prepared *prepared) {
                 goto fail;
         }
         snprintf(x.plan->id, strlen(x.plan->id) + 1, "%s", s.id);
+        if (o.grant && o.grant->take(o.grant, x.plan, &e) < 0) {
+                state_release(&s, true, false);
+                goto fail;
+        }
         if (o.events_file && (o.events = net_record_open(o.events_file, x.plan, &e)) < 0) {
                 state_release(&s, true, false);
                 goto fail;

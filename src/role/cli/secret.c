@@ -12,6 +12,7 @@
 #include "role/cli/ask.h"
 #include "role/cli/commands.h"
 #include "role/cli/options.h"
+#include "role/cli/secret-test.h"
 #include "svc/secret-source.h"
 #include "svc/secret-store.h"
 
@@ -19,14 +20,21 @@
 
 struct arguments {
         const char *from, *passphrase_file;
-        bool json;
+        struct secret_test test;
+        bool json, tests; /* tests: an option of test alone */
 };
 
 static int on_option(int id, const char *arg, void *data, struct error *e) {
         struct arguments *a = data;
+        int r;
 
+        if (policy_words_take(&a->test.words, id, arg, &r, e)) {
+                a->tests = true;
+                return r;
+        }
         switch (id) {
         case OPT_FROM: a->from = arg; return 0;
+        case OPT_HOST: a->test.host = arg; a->tests = true; return 0;
         case OPT_PASSPHRASE_FILE: a->passphrase_file = arg; return 0;
         case OPT_JSON: a->json = true; return 0;
         default: return error_set(e, EINVAL, "unexpected option");
@@ -155,7 +163,7 @@ static int lock(struct error *e) {
         return r < 0 ? r : secret_store_forget(&s, e);
 }
 
-/* For `store:` of a run (secret-source.c): the value goes into the pipe that stdout is, and nowhere else. */
+/* The value goes into the pipe that stdout is, and nowhere else. */
 static int hand_over(const char *name, struct arguments *a, struct error *e) {
         _cleanup_secret_store_ struct secret_store s = {};
         _cleanup_vault_ struct vault_text v = {};
@@ -174,20 +182,52 @@ static int hand_over(const char *name, struct arguments *a, struct error *e) {
         return r < 0 ? error_errno(e, r, "the value cannot be written") : 0;
 }
 
+/* For `store:` of a run (secret-source.c), which says what there is to say: why there is no value goes into the pipe as well. */
+static int give(const char *name, struct arguments *a) {
+        struct error e = {};
+
+        if (hand_over(name, a, &e) >= 0)
+                return 0;
+        (void)!fd_write_all(1, e.msg, strlen(e.msg));
+        if (e.fix[0] && fd_write_all(1, "\n", 1) >= 0)
+                (void)!fd_write_all(1, e.fix, strlen(e.fix));
+        exit(SECRET_REFUSED_STATUS);
+}
+
+static int revoke_from(int n, char **words, struct error *e) {
+        _cleanup_state_ struct state s = STATE_NONE;
+        int r;
+
+        if (n < 1 || n > 2)
+                return error_set(e, EINVAL, "belljar secret revoke takes a sandbox and, where not all are meant, the name of one secret");
+        if ((r = find_sandbox(words[0], false, &s, e)) < 0)
+                return r;
+        return secret_revoke_of(&s, n == 2 ? words[1] : NULL, e);
+}
+
+/* A secret of the store is opened by a process of its own, which is told by its environment. */
+static int test(const char *name, struct arguments *a, struct error *e) {
+        if (a->passphrase_file && setenv(PASSPHRASE_VARIABLE, a->passphrase_file, 1) < 0)
+                return error_errno(e, errno, "the environment cannot be set");
+        a->test.json = a->json;
+        return secret_test(&a->test, name, e);
+}
+
 static int usage(struct error *e) {
-        error_set(e, EINVAL, "belljar secret takes set NAME, ls, rm NAME..., lock, or revoke SANDBOX [NAME]");
+        error_set(e, EINVAL, "belljar secret takes set NAME, ls, rm NAME..., lock, test NAME, or revoke SANDBOX [NAME]");
         return error_fix(e, "belljar secret --help says more; the value is read from standard input, or typed");
 }
 
 static int dispatch(const char *verb, char **names, int n, struct arguments *a, struct error *e) {
-        bool is_set = streq(verb, "set"), is_rm = streq(verb, "rm") || streq(verb, "remove"), is_ls = streq(verb, "ls") || streq(verb, "list");
+        bool is_set = streq(verb, "set"), is_rm = streq(verb, "rm") || streq(verb, "remove"), is_ls = streq(verb, "ls") || streq(verb, "list"),
+             is_test = streq(verb, "test");
 
-        if ((a->from && !is_set) || (a->json && !is_ls))
+        if ((a->from && !is_set) || (a->json && !is_ls && !is_test) || (a->tests && !is_test))
                 return usage(e);
         if (is_ls && n == 0)
                 return list(a, e);
         if (streq(verb, "revoke"))
-                return secret_revoke(n, names, e);
+                return revoke_from(n, names, e);
         if (streq(verb, "lock") && n == 0)
                 return lock(e);
         for (int i = 0; i < n; i++)
@@ -195,10 +235,14 @@ static int dispatch(const char *verb, char **names, int n, struct arguments *a, 
                         error_set(e, EINVAL, "%s", i == 0 ? "that is no name of a secret" : "a secret's value is no argument: others could read it there");
                         return error_fix(e, "a name has letters, digits, - and _, at most %u; the value is read from standard input, or typed", SECRET_NAME_MAX);
                 }
+        if (is_test && n <= 1)
+                return test(n == 1 ? names[0] : NULL, a, e);
         if (is_set && n == 1)
                 return set(names[0], a, e);
         if (is_rm && n > 0)
                 return drop(names, (size_t)n, e);
+        if (streq(verb, "give") && n == 1)
+                return give(names[0], a);
         if (streq(verb, "open") && n == 1)
                 return hand_over(names[0], a, e);
         return usage(e);
@@ -216,8 +260,9 @@ int command_secret(int argc, char **argv) {
                 r = error_errno(&e, errno, "this process cannot be closed to others");
         if (r >= 0)
                 r = first < argc ? dispatch(argv[first], argv + first + 1, argc - first - 1, &a, &e) : usage(&e);
+        secret_test_clear(&a.test);
         if (r >= 0)
-                return 0;
+                return r; /* 1: of test */
         error_print(&e);
         return EXIT_BELLJAR;
 }

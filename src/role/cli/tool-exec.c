@@ -25,6 +25,12 @@ int tool_secret(struct policy *p, const char *text, struct error *e) {
         return policy_secret_has_preset(text) ? become_tool(e) : policy_add_secret(p, text, NULL, e);
 }
 
+int tool_grant(struct run_options *o, struct error *e) { return become_tool(e); }
+
+int tool_delegate(struct run_options *o, const char *text, struct error *e) { return become_tool(e); }
+
+int tool_delegates(const struct run_options *o, const struct prepared *x, struct error *e) { return become_tool(e); }
+
 int tool_command(int argc, char **argv) {
         struct error e = {};
         (void)become_tool(&e);

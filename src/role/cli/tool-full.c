@@ -1,6 +1,8 @@
 /* tool.h in `belljar-tool`: all commands. */
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "role/cli/commands.h"
@@ -18,7 +20,14 @@ int tool_policy(const char *path, struct policy **ret, struct error *e) {
 
         if (r < 0)
                 return error_errno(e, r, "the policy %s cannot be read", path);
-        return policy_parse(text, len, path, ret, e);
+        /* A policy that another belljar has kept in memory goes by the name that it had. */
+        char name[256];
+        ssize_t n = str_after(path, "/proc/self/fd/") ? readlink(path, name, sizeof(name) - 1) : -1;
+        name[n > 0 ? n : 0] = 0;
+        char *kept = n > 0 ? (char *)str_after(name, "/memfd:") : NULL;
+        if (kept && strstr(kept, " (deleted)"))
+                *strstr(kept, " (deleted)") = 0;
+        return policy_parse(text, len, kept ? kept : path, ret, e);
 }
 
 int tool_secret(struct policy *p, const char *text, struct error *e) { return policy_add_secret(p, text, policy_add_preset_with, e); }

@@ -86,6 +86,13 @@ static void print_answer(const struct table *t, const struct request *r, const s
         }
         if (v->allowed && v->secret != TABLE_NONE)
                 printf("  secret: %s\n", table_secret_name(t, v->secret));
+        for (size_t i = 0; v->models && i < v->n_matched; i++) {
+                const char *m;
+                for (size_t k = 0; (m = table_model(t, v->matched[i], k)); k++)
+                        printf("%s%s", k ? " " : "  model: the body has to name one of ", m);
+                if (table_model(t, v->matched[i], 0))
+                        printf(" for %s\n", why_place(t, v->matched[i], text));
+        }
         unsigned long long novel = v->allowed && v->provenance ? why_novel(t, r) : 0;
         if (novel > 0)
                 printf("  provenance: only where the user or an earlier response of the run gives this URL; by the policy alone %llu bits of it are new\n", novel);

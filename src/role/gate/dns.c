@@ -38,7 +38,7 @@ static void deny(struct gate *g, const struct dns_question *q, const struct requ
         asked.port = 443; /* what it is most likely meant for */
         table_decide(&g->table, &asked, &v);
         if (v.reason != VERDICT_DENIED) /* a rule that denies the name says why, and whether without a word */
-                v = (struct verdict){.reason = VERDICT_HOST, .rule = TABLE_NONE};
+                v = (struct verdict){.reason = VERDICT_HOST, .rule = TABLE_NONE, .route = TABLE_NONE};
         net_report_denial(&report, NET_DNS, &g->table, &asked, &v);
         net_control_report(&g->control, &report);
 }

@@ -83,6 +83,7 @@ struct watch *gate_broker(struct gate *g, uint32_t identity);
 void web_start(struct gate *g, const struct request *place, int fd, bool tls);
 void webs_resume(struct gate *g);
 void webs_revoke(struct gate *g, uint32_t identity);
+void webs2_revoke(struct gate *g, uint32_t identity);
 void webs_tick(struct gate *g);
 void published_ready(struct watch *w, uint32_t events);
 void guests_resume(struct gate *g);

@@ -46,6 +46,7 @@ static void take_order(const struct net_order *o, int *fds, size_t n) {
                 g->revoked |= 1u << o->n;
                 loop_close(&g->loop, &g->brokers[o->n]);
                 webs_revoke(g, o->n);
+                webs2_revoke(g, o->n);
                 resume_all();
         } else if (o->type == NET_FLUSH) {
                 if (g->sockets[NETNS_LOG].fd >= 0)

@@ -14,7 +14,7 @@
 #include "role/gate/gate.h"
 
 static void deny(struct gate *g, uint8_t protocol, const uint8_t address[16], uint16_t port) {
-        struct verdict v = {.reason = VERDICT_HOST, .rule = TABLE_NONE};
+        struct verdict v = {.reason = VERDICT_HOST, .rule = TABLE_NONE, .route = TABLE_NONE};
         struct net_report report;
         struct request q = {.layer = REQUEST_L4};
         char text[ADDRESS_TEXT_MAX], buf[REQUEST_HOST_MAX + 1];

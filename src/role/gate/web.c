@@ -161,11 +161,14 @@ void webs_resume(struct gate *g) {
         }
 }
 
+size_t revoked_body(char body[DENIAL_JSON_MAX]) {
+        return denial_json(body, DENIAL_JSON_MAX, NULL, "the secret of this request is not to be used any more", "");
+}
+
 /* What is under way ends now, and not when it is seen that the broker has gone. */
 void webs_revoke(struct gate *g, uint32_t identity) {
-        static const char why[] = "the secret of this request is not to be used any more";
         char body[DENIAL_JSON_MAX];
-        size_t n = denial_json(body, sizeof(body), NULL, why, "");
+        size_t n = revoked_body(body);
 
         for (struct web *x = g->webs, *next; x; x = next) {
                 next = x->next;

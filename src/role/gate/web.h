@@ -40,5 +40,7 @@ int exchange_open(const struct place *p, uint32_t identity) _must_check_;
 /* A connection within TLS, whose handshake is done, that speaks HTTP/2. Takes fd and tls. */
 struct tls;
 void web2_start(struct gate *g, const struct place *p, int fd, struct tls *tls);
+/* What a request is told whose secret was revoked. */
+size_t revoked_body(char body[DENIAL_JSON_MAX]);
 void webs2_resume(struct gate *g);
 void webs2_tick(struct gate *g);

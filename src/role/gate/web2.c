@@ -21,6 +21,7 @@ struct web2 {
         struct h2 *h2;
         struct web2 *next, **prev;
         struct place place;
+        struct flow2 *flows;
         const char *out; /* what h2_output gave, and is not written yet */
         size_t n_out;
         uint64_t idle_since;
@@ -34,6 +35,7 @@ struct flow2 {
         struct web2 *web;
         struct stream up;
         struct flow2 *next, **prev; /* of those that wait for a broker */
+        struct flow2 *sibling, **before; /* of the connection's */
         char *in, *out;
         size_t in_at, n_in, out_at, n_out;
         size_t untaken;  /* bytes of content that are in out */
@@ -236,6 +238,17 @@ static void up_ready(struct watch *w, uint32_t events) {
 
 /* --- streams --- */
 
+static void begin_flow(struct flow2 *f, struct h2_stream *s, struct web2 *x) {
+        f->s = s;
+        f->web = x;
+        f->up.w.fd = -1;
+        f->sibling = x->flows;
+        f->before = &x->flows;
+        if (f->sibling)
+                f->sibling->before = &f->sibling;
+        x->flows = f;
+}
+
 static void on_request(struct h2_stream *s) {
         static struct judged j; /* used up before the next */
         struct web2 *x = (struct web2 *)h2_arg(s->h2);
@@ -246,9 +259,7 @@ static void on_request(struct h2_stream *s) {
                 h2_reset(s);
                 return;
         }
-        f->s = s;
-        f->web = x;
-        f->up.w.fd = -1;
+        begin_flow(f, s, x);
         if (!judge_request(&x->place, s->head, &j)) {
                 answer_here(f, j.status, j.body, j.n_body);
                 return;
@@ -361,9 +372,7 @@ static void on_refused(struct h2_stream *s, enum http_refusal why) {
         s->arg = f;
         if (!f)
                 return;
-        f->s = s;
-        f->web = x;
-        f->up.w.fd = -1;
+        begin_flow(f, s, x);
         place_refused(&x->place, NET_HTTP, http_refusal_text(why), "");
         answer_here(f, http_refusal_status(why), body, denial_json(body, sizeof(body), NULL, http_refusal_text(why), ""));
 }
@@ -374,6 +383,9 @@ static void on_closed(struct h2_stream *s, bool cut) {
         if (!f)
                 return;
         stop_waiting(f);
+        *f->before = f->sibling;
+        if (f->sibling)
+                f->sibling->before = f->before;
         if (cut)
                 stream_reset(&f->up, &gate.loop);
         else
@@ -503,6 +515,36 @@ void webs2_resume(struct gate *g) {
         }
         for (struct web2 *x = g->webs2, *next; x; x = next) {
                 next = x->next;
+                pump(x);
+        }
+}
+
+/* As webs_revoke: this stream, and no other of its connection. What has come of its answer already stays where it is. */
+static void revoke_flow(struct flow2 *f, const char *body, size_t n) {
+        stop_waiting(f);
+        stream_reset(&f->up, &gate.loop);
+        free(f->out);
+        f->out = NULL;
+        f->out_at = f->n_out = f->in_at = f->n_in = 0;
+        if (f->untaken > 0)
+                h2_taken(f->s, f->untaken);
+        f->untaken = 0;
+        f->eof = true;
+        if (f->head_done)
+                h2_reset(f->s);
+        else
+                answer_here(f, 403, body, n);
+}
+
+void webs2_revoke(struct gate *g, uint32_t identity) {
+        char body[DENIAL_JSON_MAX];
+        size_t n = revoked_body(body);
+
+        for (struct web2 *x = g->webs2, *next; x; x = next) {
+                next = x->next;
+                for (struct flow2 *f = x->flows; f; f = f->sibling)
+                        if (f->identity == identity && !f->answered)
+                                revoke_flow(f, body, n);
                 pump(x);
         }
 }

@@ -21,7 +21,7 @@
 #include <linux/wait.h>
 
 #include "proto/init-msg.h"
-#include "role/init/syscall.h"
+#include "sys/raw-syscall.h"
 #include "generated/seccomp-groups.h"
 #include "generated/seccomp-inert.h"
 #include "generated/seccomp-nested.h"

@@ -2,8 +2,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -11,6 +13,9 @@
 #include "role/launcher/launcher.h"
 #include "sys/beneath.h"
 #include "sys/mount.h"
+
+/* Calls that wait for one of the guard's couriers. */
+#define SOCKET_BACKLOG 64
 
 void mounts_open(struct launcher *x) {
         for (size_t i = 0; i < x->plan->n_ops; i++) {
@@ -220,10 +225,29 @@ static void do_file(struct launcher *x, const struct plan_op *op, size_t i) {
                 launcher_fail(x->l, fd < 0 ? errno : r, "%s cannot be made", op->target);
         close(fd);
         fd = mount_clone(AT_FDCWD, path, false);
-        if (fd < 0 || (r = mount_attr(fd, false, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, 0)) < 0)
+        if (fd < 0 || (r = mount_attr(fd, false, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (op->flags & PLAN_EXEC ? 0u : MOUNT_ATTR_NOEXEC), 0)) < 0)
                 launcher_fail(x->l, fd < 0 ? fd : r, "%s cannot be shown", op->target);
         place_attach(x, fd, op->target, false);
         close(fd);
+}
+
+/* Made on the staging tmpfs and shown by a mount, so that it can neither be removed nor replaced inside. What listens goes to the
+ * supervisor at once: nobody in the sandbox ever has it. */
+static void do_socket(struct launcher *x, const struct plan_op *op, size_t i) {
+        struct sockaddr_un a = {.sun_family = AF_UNIX};
+        struct init_msg m = {.type = INIT_CALLS};
+        int r = 0;
+
+        snprintf(a.sun_path, sizeof(a.sun_path), STAGE "/s/%zu", i);
+        _cleanup_fd_ int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (sock < 0 || bind(sock, (struct sockaddr *)&a, sizeof(a)) < 0 || chmod(a.sun_path, op->mode) < 0 || listen(sock, SOCKET_BACKLOG) < 0)
+                launcher_fail(x->l, errno, "%s cannot be made", op->target);
+        _cleanup_fd_ int fd = mount_clone(AT_FDCWD, a.sun_path, false);
+        if (fd < 0 || (r = mount_attr(fd, false, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, 0)) < 0)
+                launcher_fail(x->l, fd < 0 ? fd : r, "%s cannot be shown", op->target);
+        place_attach(x, fd, op->target, false);
+        if ((r = fd_send(x->l->control, &m, sizeof(m), &sock, 1, 0)) < 0)
+                launcher_fail(x->l, r, "%s cannot be handed over", op->target);
 }
 
 static void do_mask(const struct launcher *x, const struct plan_op *op) {
@@ -351,6 +375,9 @@ void mounts_build(struct launcher *x) {
                         break;
                 case OP_FILE:
                         do_file(x, op, i);
+                        break;
+                case OP_SOCKET:
+                        do_socket(x, op, i);
                         break;
                 case OP_LAYER_DIR:
                 case OP_LAYER_WHITEOUT:

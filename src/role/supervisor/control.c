@@ -42,6 +42,10 @@ static void serve(struct supervisor *x) {
         if (n <= 0) {
                 fd_close(TAKE_FD(x->asker));
                 x->network.asked = false; /* the next one asks for something else */
+        } else if (n == sizeof(q) && q.type == CONTROL_DELEGATE && n_fds == 0 && !x->ended) {
+                children_grant(x);
+        } else if (n == sizeof(q) && q.type == CONTROL_UPDATE && x->s->parent >= 0) {
+                control_answer(x, -EPERM, "a sub-run keeps the policy that was found to lie within its parent's");
         } else if (n == sizeof(q) && q.type == CONTROL_UPDATE && n_fds == 3 && !x->ended) {
                 network_update(x, fds, q.reads_tls);
                 n_fds = 0;

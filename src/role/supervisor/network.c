@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "model/secret-sigv4.h"
 #include "role/supervisor/supervisor.h"
 #include "svc/net-account.h"
 #include "sys/process.h"
@@ -121,6 +122,7 @@ void network_update(struct supervisor *x, int fds[3], bool reads_tls) {
                 n->former[1] = x->s->budgets;
                 change_policy(x, TAKE_FD(fds[0]), TAKE_FD(fds[1]));
                 n->asked = true;
+                children_end(x);
         }
         for (size_t i = 0; i < 3; i++)
                 fd_close(fds[i]);
@@ -139,7 +141,16 @@ static void end_secret(struct supervisor *x, uint32_t identity, enum secret_end 
         if (n->gate.fd >= 0 && fd_send(n->gate.fd, &order, sizeof(order), NULL, 0, MSG_DONTWAIT) < 0)
                 peer_close(&n->gate); /* the next one is told when it starts */
         (void)!send(x->s->cli, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
+        children_say(x, CONTROL_WORD_REVOKED, x->plan->network.secrets[identity - 1].name);
         settle(x);
+}
+
+void network_renewed(struct supervisor *x, uint32_t identity, int block) {
+        const struct net_order order = {.type = NET_RENEWED, .n = identity};
+        struct network_peer *p = &x->network.brokers[identity];
+
+        if (p->fd >= 0 && fd_send(p->fd, &order, sizeof(order), &block, 1, MSG_DONTWAIT) < 0)
+                peer_close(p); /* the next is started with it */
 }
 
 int network_revoke_named(struct supervisor *x, const char *name) {
@@ -147,11 +158,21 @@ int network_revoke_named(struct supervisor *x, const char *name) {
         bool found = false;
 
         for (size_t i = 0; i < p->n_secrets; i++)
-                if (!name[0] || streq(name, p->secrets[i].name)) {
+                if (!name[0] || streq(name, p->secrets[i].name) || secret_is_part_of(&p->secrets[i], name)) {
                         found = true;
                         end_secret(x, (uint32_t)i + 1, SECRET_REVOKED);
                 }
         return found ? 0 : -ENOENT;
+}
+
+uint64_t network_secret_left(const struct supervisor *x, uint32_t identity) {
+        const uint64_t now = supervisor_now(), ttl = x->plan->network.secrets[identity - 1].ttl;
+
+        if (x->network.revoked >> identity & 1)
+                return 0;
+        if (ttl == 0)
+                return UINT64_MAX;
+        return x->started + ttl > now ? x->started + ttl - now : 0;
 }
 
 /* ms, when the first secret ends that has not yet; UINT64_MAX: none does. */

@@ -55,6 +55,7 @@ void supervisor_end(struct supervisor *x, enum run_end end, int status) {
         x->ended = true;
         x->result.end = end;
         x->result.status = status;
+        children_end(x);
 }
 
 static void fail_start(struct supervisor *x, const struct error *e) {
@@ -246,6 +247,15 @@ static void write_started(struct supervisor *x) {
         (void)!state_write(x->s->state, "started.json", &j);
 }
 
+/* The endpoint is the guard's, and what it takes to connect from within the sandbox for a call. */
+static void hand_over_calls(const struct supervisor *x, const int *fds, size_t n) {
+        const struct run_msg m = {.type = RUN_CALLS};
+        const int all[] = {n == 1 ? fds[0] : -1, x->network.userns, x->network.netns};
+
+        if (n == 1)
+                (void)!fd_send(x->s->cli, &m, sizeof(m), all, x->plan->network.on ? 3 : 1, 0);
+}
+
 static void on_init(struct supervisor *x) {
         struct init_msg m;
         int fds[FD_PASS_MAX];
@@ -310,6 +320,9 @@ static void on_init(struct supervisor *x) {
                 if (n_fds == 1)
                         (void)!fd_send(x->s->cli, &out, sizeof(out), fds, 1, 0);
                 break;
+        case INIT_CALLS:
+                hand_over_calls(x, fds, n_fds);
+                break;
         case INIT_NETWORK:
                 network_take(x, fds, n_fds);
                 n_fds = 0;
@@ -325,7 +338,7 @@ static void send_init(struct supervisor *x, uint32_t type, int status) {
                 (void)!send(x->ctl, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static void pause_all(struct supervisor *x, bool on) {
+void supervisor_pause(struct supervisor *x, bool on) {
         if (x->paused == on)
                 return;
         struct run_msg answer = {.type = RUN_PAUSED};
@@ -334,6 +347,7 @@ static void pause_all(struct supervisor *x, bool on) {
         else if (on)
                 tell(x, &answer);
         x->paused = on;
+        children_say(x, on ? CONTROL_WORD_PAUSE : CONTROL_WORD_RESUME, NULL);
         if (on)
                 x->paused_at = supervisor_now();
         else
@@ -360,10 +374,10 @@ static void on_cli(struct supervisor *x) {
         case RUN_PAUSE:
                 if (x->paused)
                         tell(x, &answer);
-                pause_all(x, true);
+                supervisor_pause(x, true);
                 break;
         case RUN_RESUME:
-                pause_all(x, false);
+                supervisor_pause(x, false);
                 send_init(x, INIT_CONTINUE, 0);
                 break;
         case RUN_NET_RULES_DONE:
@@ -373,6 +387,10 @@ static void on_cli(struct supervisor *x) {
         case RUN_NET_STARTED:
                 if (n_fds == 1)
                         network_started(x, m.serial, fds[--n_fds]);
+                break;
+        case RUN_NET_RENEWED:
+                if (n_fds == 1 && m.identity < NET_BROKERS_MAX)
+                        network_renewed(x, m.identity, fds[0]);
                 break;
         case RUN_STOP:
                 supervisor_end(x, (enum run_end)m.status, 0);
@@ -446,7 +464,7 @@ static void loop(struct supervisor *x) {
 
         sample_begin(x);
         for (;;) {
-                struct pollfd p[7 + NETWORK_POLL_MAX] = {
+                struct pollfd p[7 + NETWORK_POLL_MAX + CHILDREN_POLL_MAX] = {
                         {.fd = x->init_pidfd, .events = POLLIN},
                         {.fd = x->ctl, .events = POLLIN},
                         {.fd = x->s->cli, .events = POLLIN},
@@ -455,8 +473,8 @@ static void loop(struct supervisor *x) {
                         {.fd = x->asker < 0 ? x->control : -1, .events = POLLIN},
                         {.fd = x->asker, .events = POLLIN},
                 };
-                size_t n_network = network_poll(x, p + 7);
-                int n = poll(p, 7 + n_network, next_timeout(x, ticks));
+                size_t n_network = network_poll(x, p + 7), n_children = children_poll(x, p + 7 + n_network);
+                int n = poll(p, 7 + n_network + n_children, next_timeout(x, ticks));
                 if (n < 0 && errno != EINTR) {
                         supervisor_end(x, END_FAILED, errno);
                         supervisor_kill(x);
@@ -482,6 +500,7 @@ static void loop(struct supervisor *x) {
                 if (x->disk_pipe >= 0 && p[4].revents)
                         sample_on_disk_walk(x);
                 network_events(x, p + 7, n_network);
+                children_events(x, p + 7 + n_network, n_children);
                 if (p[5].revents || p[6].revents)
                         control_events(x, p[5].revents, p[6].revents);
                 on_time(x, ticks);
@@ -540,6 +559,7 @@ static int write_ended(const struct supervisor *x) {
 static void finish(struct supervisor *x) {
         struct run_msg m = {.type = RUN_ENDED};
 
+        children_end(x);
         if (x->all_gone)
                 network_flush(x);
         network_cut(x);
@@ -580,8 +600,10 @@ void supervisor_main(struct supervise *s) {
         int r;
 
         network_init(&x.network);
+        children_init(&x);
         setsid(); /* the terminal's signals are the command line's to interpret */
         prctl(PR_SET_NAME, "belljar-super");
+        prctl(PR_SET_DUMPABLE, 1); /* as its guard is not where it has secrets: the launcher has to write its own id maps */
         sigemptyset(&mask);
         sigaddset(&mask, SIGTERM);
         sigaddset(&mask, SIGINT);
@@ -592,12 +614,12 @@ void supervisor_main(struct supervise *s) {
         x.started = supervisor_now();
         if (fchdir(s->state->dir) < 0)
                 r = error_errno(&e, errno, "the sandbox's directory cannot be entered");
-        else if (x.plan->network.on && (x.control = control_listen()) < 0)
+        else if ((x.plan->network.on || x.plan->n_delegates > 0) && (x.control = control_listen()) < 0)
                 r = error_errno(&e, x.control, "the sandbox's socket cannot be made");
         else
                 r = start(&x, &e);
         let_go_of_stdio(s);
-        prctl(PR_SET_DUMPABLE, 0); /* not before: the launcher has to write its own id maps */
+        prctl(PR_SET_DUMPABLE, 0); /* not before: see above */
         x.sigfd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
         if (r < 0) {
                 fail_start(&x, &e);

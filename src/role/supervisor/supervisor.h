@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include "proto/control-msg.h"
 #include "svc/entry.h"
 
 /* A gate or a broker as the supervisor knows it (peer.c). */
@@ -61,6 +62,7 @@ struct supervisor {
         struct network_side network;
         int control;  /* listens for requests of other commands; -1: not */
         int asker;    /* whose request is being served; -1: nobody's */
+        int children[CONTROL_CHILDREN_MAX]; /* connections to the supervisors of sub-runs; -1: free */
         char namespaces[7][64]; /* "net:[4026531840]", by namespace_names */
 };
 
@@ -100,9 +102,13 @@ void network_update(struct supervisor *x, int fds[3], bool reads_tls);
 void network_rules_done(struct supervisor *x, int result, const char *text);
 /* Secrets are not to be used any more, by the name of one or "" for all: their brokers are killed, the gate says no. -ENOENT: the
  * run has none of that name. */
+/* ms until the identity's secret is over; 0: it is; UINT64_MAX: as long as the run. */
+uint64_t network_secret_left(const struct supervisor *x, uint32_t identity);
 int network_revoke_named(struct supervisor *x, const char *name) _must_check_;
 /* The last reports, of a run that ended by itself. */
 void network_flush(struct supervisor *x);
+/* A secret's new value, in a pipe that is not read here, for its broker where one runs. */
+void network_renewed(struct supervisor *x, uint32_t identity, int block);
 /* Nothing goes out or comes in any more. */
 void network_cut(struct supervisor *x);
 
@@ -122,6 +128,22 @@ uint64_t peer_due(const struct network_peer *p);
 int control_listen(void) _must_check_;
 void control_events(struct supervisor *x, bool knock, bool said);
 void control_answer(struct supervisor *x, int result, const char *text);
+
+/* Sub-runs (children.c): what a child is told of this run's authority, and its word on this side; and what a sub-run's own
+ * supervisor hears from its parent's. */
+#define CHILDREN_POLL_MAX (CONTROL_CHILDREN_MAX + 2)
+void children_init(struct supervisor *x);
+/* Who asks becomes a child: takes x->asker. */
+void children_grant(struct supervisor *x);
+size_t children_poll(const struct supervisor *x, struct pollfd *p);
+void children_events(struct supervisor *x, const struct pollfd *p, size_t n);
+/* name: of a secret. */
+void children_say(struct supervisor *x, enum control_word_type type, const char *name);
+/* All of them end. */
+void children_end(struct supervisor *x);
+
+/* Freezes or thaws everything. */
+void supervisor_pause(struct supervisor *x, bool on);
 
 /* Sampling (sample.c): whether this run needs it; before the first; the next one; and what the child that counts the layers
  * has found, when disk_pipe is readable. */

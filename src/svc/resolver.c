@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 #include "model/canonical.h"
-#include "role/broker/broker.h"
+#include "svc/resolver.h"
 
 #define HOSTS "/etc/hosts"
 #define HOSTS_BYTES (4u << 20)
@@ -27,11 +27,12 @@ struct lookup {
 /* An answer, for as long as it says itself. Its addresses are checked for each connection anew. */
 struct known {
         char host[REQUEST_HOST_MAX + 1];
-        struct sockaddr_in6 address[2 * BROKER_ADDRESSES_MAX];
+        struct sockaddr_in6 address[2 * DIAL_ADDRESSES_MAX];
         size_t n; /* 0: none */
         uint64_t until; /* ms */
 };
 
+static struct loop *loop;
 static struct known *known; /* KNOWN_MAX of them, from the first answer on */
 static struct lookup *lookups;
 static ares_channel channel;
@@ -54,16 +55,16 @@ static void socket_state(void *data, ares_socket_t fd, int readable, int writabl
         for (size_t i = 0; i < SOCKETS_MAX; i++) {
                 if (sockets[i].fd == fd) {
                         if (events)
-                                loop_want(&broker.loop, &sockets[i], events);
+                                loop_want(loop, &sockets[i], events);
                         else
-                                (void)loop_release(&broker.loop, &sockets[i]);
+                                (void)loop_release(loop, &sockets[i]);
                         return;
                 }
                 if (sockets[i].fd < 0)
                         free_one = &sockets[i];
         }
         if (events && free_one)
-                (void)!loop_add(&broker.loop, free_one, fd, events, socket_ready);
+                (void)!loop_add(loop, free_one, fd, events, socket_ready);
 }
 
 static void remember(const char *host, const struct sockaddr_in6 *a, size_t n, int seconds) {
@@ -81,18 +82,18 @@ static void remember(const char *host, const struct sockaddr_in6 *a, size_t n, i
         snprintf(k->host, sizeof(k->host), "%s", host);
         memcpy(k->address, a, n * sizeof(*a));
         k->n = n;
-        k->until = broker.loop.now + 1000u * (uint64_t)MIN(seconds, KNOWN_S_MAX);
+        k->until = loop->now + 1000u * (uint64_t)MIN(seconds, KNOWN_S_MAX);
 }
 
 static struct known *find_known(const char *host) {
         for (size_t i = 0; known && i < KNOWN_MAX; i++)
-                if (known[i].n > 0 && known[i].until > broker.loop.now && streq(known[i].host, host))
+                if (known[i].n > 0 && known[i].until > loop->now && streq(known[i].host, host))
                         return &known[i];
         return NULL;
 }
 
 static void tell(struct dial *d, const struct sockaddr_in6 *addresses, size_t n, const char *why) {
-        struct sockaddr_in6 a[2 * BROKER_ADDRESSES_MAX];
+        struct sockaddr_in6 a[2 * DIAL_ADDRESSES_MAX];
 
         for (size_t i = 0; i < n; i++) {
                 a[i] = addresses[i];
@@ -103,7 +104,7 @@ static void tell(struct dial *d, const struct sockaddr_in6 *addresses, size_t n,
 
 static void answered(void *arg, int status, int timeouts, struct ares_addrinfo *result) {
         struct lookup *l = (struct lookup *)arg, **at = &lookups;
-        struct sockaddr_in6 a[2 * BROKER_ADDRESSES_MAX] = {};
+        struct sockaddr_in6 a[2 * DIAL_ADDRESSES_MAX] = {};
         int seconds = KNOWN_S_MAX;
         size_t n = 0;
 
@@ -157,7 +158,7 @@ static bool line_names(const char *line, struct request_text name, struct sockad
 
 void resolver_ask(struct dial *d) {
         const struct ares_addrinfo_hints hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = ARES_AI_NUMERICSERV};
-        struct sockaddr_in6 a[BROKER_ADDRESSES_MAX] = {};
+        struct sockaddr_in6 a[DIAL_ADDRESSES_MAX] = {};
         struct lookup *l = lookups;
         size_t n = 0;
 
@@ -199,12 +200,12 @@ int resolver_tick(void) {
         return t == &max || !t ? -1 : (int)(t->tv_sec * 1000 + t->tv_usec / 1000 + 1);
 }
 
-int resolver_init(struct broker *b) {
+int resolver_init(struct loop *l) {
         struct ares_options o = {.flags = ARES_FLAG_NOSEARCH, .timeout = 2000, .tries = 3, .sock_state_cb = socket_state,
                                  .lookups = (char *)"b"};
         int r;
 
-        (void)b;
+        loop = l;
         for (size_t i = 0; i < SOCKETS_MAX; i++)
                 sockets[i].fd = -1;
         r = file_read(AT_FDCWD, HOSTS, HOSTS_BYTES, &hosts, &n_hosts);

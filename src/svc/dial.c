@@ -1,4 +1,4 @@
-/* Connections to upstreams, see broker.h: decided on before, resolved only then, and pinned to an address that was checked. */
+/* Connections to upstreams, see dial.h: decided on before, resolved only then, and pinned to an address that was checked. */
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -6,7 +6,17 @@
 #include <sys/socket.h>
 
 #include "base/fd.h"
-#include "role/broker/broker.h"
+#include "base/net.h"
+#include "svc/resolver.h"
+
+static struct loop *loop;
+static dial_allows *allows;
+static struct dial *dials;
+
+void dial_init(struct loop *l, dial_allows *fn) {
+        loop = l;
+        allows = fn;
+}
 
 static void unlink_dial(struct dial *d) {
         *d->prev = d->next;
@@ -34,7 +44,7 @@ void dial_cancel(struct dial **slot) {
                 return;
         *slot = NULL;
         d->slot = NULL;
-        loop_close(&broker.loop, &d->w);
+        loop_close(loop, &d->w);
         if (!d->resolving) /* the resolver's answer finds it otherwise */
                 end(d, DIAL_FAILED, -1, NULL);
 }
@@ -50,22 +60,23 @@ static void connected(struct watch *w, uint32_t events) {
         if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &err, &n) < 0)
                 err = errno;
         if (err == 0) {
-                end(d, DIAL_CONNECTED, loop_release(&broker.loop, w), NULL);
+                end(d, DIAL_CONNECTED, loop_release(loop, w), NULL);
                 return;
         }
         d->last_error = err;
-        loop_close(&broker.loop, w);
+        loop_close(loop, w);
         try_next(d);
 }
 
 static int dial(const struct sockaddr_in6 *to, bool *ret_connected) {
+        const struct linger now = {.l_onoff = 1};
         const int on = 1;
         socklen_t n = to->sin6_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(*to);
         _cleanup_fd_ int fd = socket(to->sin6_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
         if (fd < 0)
                 return -errno;
-        broker_reset_on_close(fd); /* a cut is a cut: kill -9 delivers nothing that is still queued */
+        (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)); /* a cut is a cut: kill -9 delivers nothing that is still queued */
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
         (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
         *ret_connected = connect(fd, (const struct sockaddr *)to, n) == 0;
@@ -90,11 +101,11 @@ static void try_next(struct dial *d) {
                         end(d, DIAL_CONNECTED, fd, NULL);
                         return;
                 }
-                if (loop_add(&broker.loop, &d->w, fd, EPOLLOUT, connected) < 0) {
+                if (loop_add(loop, &d->w, fd, EPOLLOUT, connected) < 0) {
                         close(fd);
                         break;
                 }
-                d->attempt_deadline = d->tried < d->n_addresses ? broker.loop.now + BROKER_ATTEMPT_MS : UINT64_MAX;
+                d->attempt_deadline = d->tried < d->n_addresses ? loop->now + DIAL_ATTEMPT_MS : UINT64_MAX;
                 return;
         }
         end(d, DIAL_FAILED, -1, strerror(d->last_error ? d->last_error : EHOSTUNREACH));
@@ -118,9 +129,9 @@ void dial_resolved(struct dial *d, const struct sockaddr_in6 *addresses, size_t 
                 end(d, DIAL_FAILED, -1, NULL);
                 return;
         }
-        for (size_t i = 0; i < n && d->n_addresses < BROKER_ADDRESSES_MAX; i++) {
+        for (size_t i = 0; i < n && d->n_addresses < DIAL_ADDRESSES_MAX; i++) {
                 dial_address_of(&addresses[i], &a);
-                if (table_address_allowed(&broker.table, &d->verdict, &a, d->request.port))
+                if (allows(&d->verdict, &a, d->request.port))
                         d->address[d->n_addresses++] = addresses[i];
         }
         if (n > 0 && d->n_addresses == 0)
@@ -161,12 +172,12 @@ void dial_start(struct dial **slot, const struct request *r, const struct verdic
         d->request.port = r->port;
         memcpy(d->host, r->host.p, MIN(r->host.n, sizeof(d->host) - 1));
         d->request.host = (struct request_text){d->host, strlen(d->host)};
-        d->deadline = broker.loop.now + BROKER_DIAL_MS;
-        d->next = broker.dials;
-        d->prev = &broker.dials;
+        d->deadline = loop->now + DIAL_MS;
+        d->next = dials;
+        d->prev = &dials;
         if (d->next)
                 d->next->prev = &d->next;
-        broker.dials = d;
+        dials = d;
         *slot = d;
         if (r->is_address)
                 dial_address(d);
@@ -176,21 +187,21 @@ void dial_start(struct dial **slot, const struct request *r, const struct verdic
         }
 }
 
-void dials_tick(struct broker *b) {
-        for (struct dial *d = b->dials, *next; d; d = next) {
+void dials_tick(void) {
+        for (struct dial *d = dials, *next; d; d = next) {
                 next = d->next;
-                if (b->loop.now >= d->deadline && d->slot) {
+                if (loop->now >= d->deadline && d->slot) {
                         struct dial **slot = d->slot;
                         void (*done)(void *, enum dial_result, int, const char *) = d->done;
                         void *owner = d->owner;
                         dial_cancel(slot);
                         done(owner, DIAL_FAILED, -1, "no answer came in time");
-                        next = b->dials; /* the list may be another */
-                } else if (d->w.fd >= 0 && b->loop.now >= d->attempt_deadline) {
+                        next = dials; /* the list may be another */
+                } else if (d->w.fd >= 0 && loop->now >= d->attempt_deadline) {
                         d->last_error = ETIMEDOUT;
-                        loop_close(&b->loop, &d->w);
+                        loop_close(loop, &d->w);
                         try_next(d);
-                        next = b->dials;
+                        next = dials;
                 }
         }
 }

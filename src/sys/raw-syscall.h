@@ -1,4 +1,4 @@
-/* System calls without a libc, x86_64 and aarch64: belljar-init is a few KiB, because one stays resident in every
+/* System calls without a libc, x86_64 and aarch64, for belljar-init and belljar-call: belljar-init is a few KiB, because one stays resident in every
  * sandbox. Each returns the kernel's value: negative errnos as they are. */
 #pragma once
 

@@ -1,0 +1,296 @@
+/* The calls `ssh` and `ssh-keygen`: git over ssh and git's signatures, by the host's own ssh with the caller's agent or one key. The
+ * policy and what is asked for are model/git.h's; here the programs are started, anew from the checked parts.
+ *
+ * They run in a user, mount and network namespace of their own, without a network: what ssh speaks over is a socket of the sandbox's
+ * network (call-dial.c). Whoever sits in between, the sandbox's own processes included, can cut it and no more: ssh asks the server
+ * for its host key. Key, public key and known hosts lie in a ramfs, which is in memory alone, never swapped, and ends with the process;
+ * a key that is a file's is read by that process and no other. Landlock leaves it the system's programs and libraries to read. */
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/use.h"
+#include "role/cli/courier.h"
+#include "svc/host.h"
+#include "svc/secret-source.h"
+#include "sys/landlock.h"
+
+/* Where the ramfs is mounted, in the program's own view: a directory that every host has, and that ssh has no use for. */
+#define PLACE "/sys"
+#define KNOWN_HOSTS "UserKnownHostsFile=" PLACE "/known_hosts"
+#define KEY_FILE_MAX 65536u
+#define KNOWN_HOSTS_MAX (8u << 20)
+#define SIGNATURE_MAX 16384u
+
+_noreturn_ static void fail(const char *what, int err) {
+        dprintf(2, "belljar: %s%s%s\n", what, err ? ": " : "", err ? strerror(err < 0 ? -err : err) : "");
+        _exit(255);
+}
+
+static void put_file(const char *path, const char *text, size_t n) {
+        _cleanup_fd_ int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        int r = fd < 0 ? -errno : fd_write_all(fd, text, n);
+
+        if (r == 0 && n > 0 && text[n - 1] != '\n')
+                r = fd_write_all(fd, "\n", 1);
+        if (r < 0)
+                fail("a key cannot be put in place", r);
+}
+
+/* What the program may open of the host's files. The agent's socket is no matter of Landlock's. */
+static int confine(const char *program) {
+        static const char *const trees[] = {"/bin", "/sbin", "/usr", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/proc", PLACE};
+        int abi = landlock_abi(), r = 0;
+
+        if (abi <= 0)
+                return 0;
+        _cleanup_fd_ int ruleset = landlock_new(abi, true);
+        if (ruleset < 0)
+                return ruleset;
+        for (size_t i = 0; r == 0 && i < ELEMENTSOF(trees); i++)
+                r = landlock_allow_path(ruleset, abi, trees[i], USE_READ | USE_EXEC);
+        if (r == 0)
+                r = landlock_allow_path(ruleset, abi, program, USE_READ | USE_EXEC);
+        if (r == 0)
+                r = landlock_allow_path(ruleset, abi, "/dev", USE_READ | USE_WRITE | USE_DEVICE);
+        return r < 0 ? r : landlock_restrict(ruleset);
+}
+
+/* In the child: what it needs of the host is read, then it is on its own. */
+static void isolate(const struct git_key *key, const char *known_hosts, const char *helper) {
+        _cleanup_vault_ struct vault_text private_key = {};
+        _cleanup_free_ char *known = NULL;
+        struct error e = {};
+        size_t n_known = 0;
+        int r;
+
+        if (key->source == GIT_KEY_FILE && secret_file_read("the key", key->path, KEY_FILE_MAX, &private_key, &e) < 0)
+                fail(e.msg, 0);
+        if (known_hosts && (r = file_read(AT_FDCWD, known_hosts, KNOWN_HOSTS_MAX, &known, &n_known)) < 0 && r != -ENOENT)
+                fail("the known hosts cannot be read", r);
+        if ((r = courier_isolate(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET)) < 0)
+                fail("ssh cannot be put in namespaces of its own", r);
+        if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || mount("none", PLACE, "ramfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700") < 0)
+                fail("a place for the key cannot be made", errno);
+        if (private_key.p)
+                put_file(PLACE "/key", private_key.p, private_key.n);
+        if (key->public_key)
+                put_file(PLACE "/key.pub", key->public_key, strlen(key->public_key));
+        put_file(PLACE "/known_hosts", known ? known : "", n_known);
+        if ((r = confine(helper)) < 0)
+                fail("ssh cannot be confined", r);
+        if (chdir("/") < 0)
+                fail("/ cannot be entered", errno);
+}
+
+/* Nothing of the caller's environment but who that is and where the agent listens. */
+static void set_environment(const struct git_key *key, bool protocol, const char *helper) {
+        static const char *const kept[] = {"HOME", "USER", "LOGNAME"};
+        const char *agent = getenv("SSH_AUTH_SOCK");
+        _cleanup_free_ char *socket = key->source == GIT_KEY_AGENT && agent ? strdup(agent) : NULL;
+        char *values[ELEMENTSOF(kept)];
+
+        for (size_t i = 0; i < ELEMENTSOF(kept); i++) {
+                const char *value = getenv(kept[i]);
+                values[i] = value ? strdup(value) : NULL;
+        }
+        if (clearenv() != 0)
+                fail("the environment cannot be cleared", 0);
+        for (size_t i = 0; i < ELEMENTSOF(kept); i++)
+                if (values[i])
+                        (void)setenv(kept[i], values[i], 1);
+        (void)setenv("PATH", "/usr/bin:/bin", 1);
+        (void)setenv("SHELL", "/bin/sh", 1); /* which ssh runs its ProxyCommand by */
+        (void)setenv("BELLJAR_HELPER", helper, 1);
+        if (socket)
+                (void)setenv("SSH_AUTH_SOCK", socket, 1);
+        if (protocol)
+                (void)setenv("GIT_PROTOCOL", "version=2", 1);
+}
+
+/* Everything is said here, so that no file of the host's adds to it (-F none). */
+_noreturn_ static void become_ssh(const struct plan *p, const struct git_host *h, const struct git_ask *a, const char *helper) {
+        static char *const fixed[] = {
+                "-F", "none", "-o", "IgnoreUnknown=EnableEscapeCommandline", "-T", "-a", "-x", "-k", "-e", "none", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-o", "UpdateHostKeys=no",
+                "-o", "VerifyHostKeyDNS=no", "-o", "CheckHostIP=no", "-o", "HashKnownHosts=no", "-o", KNOWN_HOSTS,
+                "-o", "ClearAllForwardings=yes", "-o", "ForwardAgent=no", "-o", "ControlMaster=no", "-o", "ControlPath=none", "-o", "PermitLocalCommand=no",
+                "-o", "EnableEscapeCommandline=no", "-o", "PreferredAuthentications=publickey", "-o", "AddKeysToAgent=no", "-o", "CanonicalizeHostname=no",
+                "-o", "ConnectTimeout=60", "-o", "ServerAliveInterval=30", "-o", "LogLevel=ERROR",
+                "-o", "PKCS11Provider=none", "-o", "ProxyUseFdpass=yes", "-o", "ProxyCommand=\"$BELLJAR_HELPER\"",
+        };
+        char *argv[ELEMENTSOF(fixed) + 20], port[8], identity[64];
+        size_t n = 0;
+
+        argv[n++] = "ssh";
+        memcpy(argv + n, fixed, sizeof(fixed));
+        n += ELEMENTSOF(fixed);
+        snprintf(port, sizeof(port), "%u", h->port);
+        snprintf(identity, sizeof(identity), "IdentityFile=%s", h->key.source == GIT_KEY_FILE || h->key.public_key ? PLACE "/key" : "none");
+        argv[n++] = "-o";
+        argv[n++] = h->known_hosts_own ? "GlobalKnownHostsFile=/etc/ssh/ssh_known_hosts" : "GlobalKnownHostsFile=none";
+        argv[n++] = "-o";
+        argv[n++] = identity;
+        argv[n++] = "-o";
+        argv[n++] = h->key.source == GIT_KEY_FILE || h->key.public_key ? "IdentitiesOnly=yes" : "IdentitiesOnly=no";
+        if (a->protocol) {
+                argv[n++] = "-o";
+                argv[n++] = "SendEnv=GIT_PROTOCOL";
+        }
+        argv[n++] = "-p";
+        argv[n++] = port;
+        argv[n++] = "-l";
+        argv[n++] = h->user;
+        argv[n++] = "--";
+        argv[n++] = h->host;
+        argv[n++] = (char *)a->command;
+        argv[n] = NULL;
+        isolate(&h->key, h->known_hosts, helper);
+        set_environment(&h->key, a->protocol, helper);
+        execv(p->ssh, argv);
+        fail("ssh cannot be executed", errno);
+}
+
+static void used(struct call_account *account) { __atomic_add_fetch(&account->uses, 1, __ATOMIC_RELAXED); }
+
+int call_ssh(struct call *c) {
+        const struct git_policy *g = c->plan->git;
+        struct courier_child child;
+        struct git_ask a;
+        struct error e = {};
+        _cleanup_free_ char *helper = NULL;
+
+        if (git_ssh_read(g, c->words.argv, c->words.argc, &a, &e) < 0)
+                return courier_refuse(c, &c->accounts[CALL_ACCOUNT_REFUSED], e.fix, a.subject, "%s", e.msg);
+        const struct git_host *h = &g->hosts[a.host];
+        if (host_own_program("belljar-call", &helper, &e) < 0) {
+                courier_say(c, "%s", e.msg);
+                return 255;
+        }
+        _cleanup_fd_ int fd = courier_dial(c, h->host, h->port);
+        if (fd < 0) {
+                courier_say(c, "%s:%u cannot be reached from this sandbox: %s", h->host, h->port, strerror(-fd));
+                return 255;
+        }
+        int r = courier_start(c, &child);
+        if (r == 0)
+                become_ssh(c->plan, h, &a, helper);
+        if (r > 0)
+                r = courier_leave_fd(&child, fd);
+        if (r < 0) {
+                courier_say(c, "ssh cannot be started: %s", strerror(-r));
+                return 255;
+        }
+        fd_close(TAKE_FD(fd));
+        struct call_account *account = &c->accounts[2 * a.host + (a.service == GIT_RECEIVE_PACK)];
+        used(account);
+        return courier_relay(c, &child, true, account);
+}
+
+_noreturn_ static void become_keygen(const struct plan *p, const struct git_key *key) {
+        char *argv[] = {"ssh-keygen", "-Y", "sign", "-n", "git", "-f", key->source == GIT_KEY_FILE ? PLACE "/key" : PLACE "/key.pub", NULL};
+
+        isolate(key, NULL, p->ssh_keygen);
+        set_environment(key, false, "");
+        execv(p->ssh_keygen, argv);
+        fail("ssh-keygen cannot be executed", errno);
+}
+
+static int sign(struct call *c, const char *object, size_t n, char **ret, size_t *ret_n) {
+        struct courier_child child;
+
+        int r = courier_start(c, &child);
+        if (r == 0)
+                become_keygen(c->plan, &c->plan->git->sign.key);
+        return r < 0 ? r : courier_collect(&child, object, n, SIGNATURE_MAX, ret, ret_n);
+}
+
+int call_keygen(struct call *c) {
+        const struct git_sign *s = &c->plan->git->sign;
+        struct git_keygen_ask a;
+        struct error e = {};
+        _cleanup_free_ char *object = NULL, *signature = NULL;
+        size_t n, n_signature;
+        bool tag;
+        int r;
+
+        if (git_keygen_read(c->words.argv, c->words.argc, &a, &e) < 0)
+                return courier_refuse(c, &c->accounts[CALL_ACCOUNT_REFUSED], "", "sign", "%s", e.msg);
+        if (a.what == GIT_KEYGEN_VERIFY) {
+                courier_send(c, CALL_EXEC, "/usr/bin/ssh-keygen", sizeof("/usr/bin/ssh-keygen"));
+                _exit(0);
+        }
+        if ((r = courier_read_file(c, a.buffer, GIT_OBJECT_MAX, &object, &n)) < 0) {
+                courier_say(c, "what is to be signed cannot be read: %s", strerror(-r));
+                return 255;
+        }
+        if (git_object_read(s, object, n, &tag, &e) < 0)
+                return courier_refuse(c, &c->accounts[CALL_ACCOUNT_REFUSED], e.fix, "sign", "%s", e.msg);
+        r = sign(c, object, n, &signature, &n_signature);
+        if (r != 0 || n_signature == 0) {
+                courier_say(c, "it could not be signed%s%s", r < 0 ? ": " : ": does the agent have the key that the policy's public_key names?", r < 0 ? strerror(-r) : "");
+                return 255;
+        }
+        _cleanup_free_ char *path = str_printf("%s.sig", a.buffer);
+        r = path ? courier_write_file(c, path, signature, n_signature) : -ENOMEM;
+        if (r < 0) {
+                courier_say(c, "the signature cannot be written: %s", strerror(-r));
+                return 255;
+        }
+        used(&c->accounts[tag ? CALL_ACCOUNT_TAGS : CALL_ACCOUNT_COMMITS]);
+        return 0;
+}
+
+static void put_uses(struct strbuf *b, const struct call_account *a, const char *what) {
+        char up[40], down[40];
+
+        strbuf_printf(b, "; %s %llu times, %s up, %s down", what, (unsigned long long)a->uses, format_size(up, sizeof(up), a->up), format_size(down, sizeof(down), a->down));
+}
+
+static void json_account(struct json *j, const struct call_account *a, const char *kind, const char *host, const char *access) {
+        json_begin(j, NULL, '{');
+        json_str(j, "call", kind);
+        json_str(j, "host", host);
+        json_str(j, "what", access);
+        json_num(j, "uses", (long long)__atomic_load_n(&a->uses, __ATOMIC_RELAXED));
+        json_num(j, "up", (long long)__atomic_load_n(&a->up, __ATOMIC_RELAXED));
+        json_num(j, "down", (long long)__atomic_load_n(&a->down, __ATOMIC_RELAXED));
+        json_end(j, '}');
+}
+
+void call_git_json(struct json *j, const struct plan *p, const struct call_account *a) {
+        json_begin(j, "calls", '[');
+        for (size_t i = 0; a && i < p->git->n_hosts; i++) {
+                json_account(j, &a[2 * i], "git_ssh", p->git->hosts[i].host, "read");
+                if (p->git->hosts[i].write)
+                        json_account(j, &a[2 * i + 1], "git_ssh", p->git->hosts[i].host, "write");
+        }
+        if (a && p->git->sign.on) {
+                json_account(j, &a[CALL_ACCOUNT_COMMITS], "sign", NULL, "commits");
+                json_account(j, &a[CALL_ACCOUNT_TAGS], "sign", NULL, "tags");
+        }
+        json_end(j, ']');
+        json_num(j, "calls_refused", a ? (long long)__atomic_load_n(&a[CALL_ACCOUNT_REFUSED].refused, __ATOMIC_RELAXED) : 0);
+}
+
+void call_git_report(const struct plan *p, const struct call_account *a) {
+        const struct git_policy *g = p->git;
+
+        for (size_t i = 0; i < g->n_hosts; i++) {
+                _cleanup_strbuf_ struct strbuf b = {};
+                _cleanup_free_ char *text = git_host_text(&g->hosts[i]), *visible = text ? str_visible_dup(text) : NULL;
+                put_uses(&b, &a[2 * i], "read");
+                if (g->hosts[i].write)
+                        put_uses(&b, &a[2 * i + 1], "written to");
+                fprintf(stderr, "belljar: git_ssh: could %s%s\n", visible ? visible : "?", b.data ? b.data : "");
+        }
+        if (g->sign.on)
+                fprintf(stderr, "belljar: sign: %llu commits and %llu tags were signed\n", (unsigned long long)a[CALL_ACCOUNT_COMMITS].uses,
+                        (unsigned long long)a[CALL_ACCOUNT_TAGS].uses);
+        if (a[CALL_ACCOUNT_REFUSED].refused)
+                fprintf(stderr, "belljar: git_ssh and sign: %llu calls were refused\n", (unsigned long long)a[CALL_ACCOUNT_REFUSED].refused);
+}
