@@ -22,7 +22,6 @@
 
 /* Where the ramfs is mounted, in the program's own view: a directory that every host has, and that ssh has no use for. */
 #define PLACE "/sys"
-#define KNOWN_HOSTS "UserKnownHostsFile=" PLACE "/known_hosts"
 #define KEY_FILE_MAX 65536u
 #define KNOWN_HOSTS_MAX (8u << 20)
 #define SIGNATURE_MAX 16384u
@@ -115,9 +114,10 @@ static void set_environment(const struct git_key *key, bool protocol, const char
 
 /* Everything is said here, so that no file of the host's adds to it (-F none). */
 _noreturn_ static void become_ssh(const struct plan *p, const struct git_host *h, const struct git_ask *a, const char *helper) {
+        static char known_hosts[] = "UserKnownHostsFile=" PLACE "/known_hosts";
         static char *const fixed[] = {
                 "-F", "none", "-o", "IgnoreUnknown=EnableEscapeCommandline", "-T", "-a", "-x", "-k", "-e", "none", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-o", "UpdateHostKeys=no",
-                "-o", "VerifyHostKeyDNS=no", "-o", "CheckHostIP=no", "-o", "HashKnownHosts=no", "-o", KNOWN_HOSTS,
+                "-o", "VerifyHostKeyDNS=no", "-o", "CheckHostIP=no", "-o", "HashKnownHosts=no", "-o", known_hosts,
                 "-o", "ClearAllForwardings=yes", "-o", "ForwardAgent=no", "-o", "ControlMaster=no", "-o", "ControlPath=none", "-o", "PermitLocalCommand=no",
                 "-o", "EnableEscapeCommandline=no", "-o", "PreferredAuthentications=publickey", "-o", "AddKeysToAgent=no", "-o", "CanonicalizeHostname=no",
                 "-o", "ConnectTimeout=60", "-o", "ServerAliveInterval=30", "-o", "LogLevel=ERROR",

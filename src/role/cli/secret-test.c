@@ -178,7 +178,7 @@ static int read_values(const struct test *t, struct vault_text ret[PART_N], stru
         const struct network *net = &t->policy->network;
         struct secret parts[PART_N];
         struct vault_text values[PART_N] = {};
-        enum secret_part which[PART_N];
+        enum secret_part which[PART_N] = {};
         size_t n = 0;
 
         for (unsigned i = 0; i < PART_N; i++) {

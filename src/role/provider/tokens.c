@@ -30,6 +30,8 @@ static int64_t now(void) {
 }
 
 static void drop(size_t i) {
+        if (!kept) /* never, as one is kept; gcc's sanitizers have to be told */
+                return;
         explicit_bzero(&kept[i], sizeof(kept[i]));
         n_kept--;
         memmove(&kept[i], &kept[i + 1], (n_kept - i) * sizeof(*kept));
