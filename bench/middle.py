@@ -78,10 +78,16 @@ def start(argv, scratch, name, **kw):
     return p
 
 
-def weigh(pid):
+def weigh(pid, nice=-10):
     """What else runs on this machine disturbs less: the sessions of the benchmark count for more (sched(7), autogroup)."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/autogroup", "w") as f:
-        f.write("-10")
+        f.write(str(nice))
+
+
+def weigh_alike():
+    """Where it counts how soon sessions that are not the benchmark's have their turn: those of a sandbox and of a command."""
+    for pid in (os.getpid(), *(p.pid for p in children)):
+        weigh(pid, 0)
 
 
 def stop_all():
