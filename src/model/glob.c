@@ -220,6 +220,19 @@ static char *unescape_dup(const char *s, const char *end) {
 
 char *glob_unescape(const char *pattern) { return unescape_dup(pattern, pattern + strlen(pattern)); }
 
+char *glob_escape(const char *path) {
+        char *d = malloc(2 * strlen(path) + 1), *out = d;
+
+        for (const char *s = path; d && *s; s++) {
+                if (strchr("\\*?[", *s))
+                        *d++ = '\\';
+                *d++ = *s;
+        }
+        if (d)
+                *d = 0;
+        return out;
+}
+
 int glob_split(const char *pattern, char **ret_base, const char **ret_rest) {
         const char *p = pattern, *s, *end, *base_end = pattern, *rest = pattern + strlen(pattern);
 

@@ -26,6 +26,8 @@ bool glob_is_literal(const char *pattern);
 bool glob_is_absolute(const char *pattern);
 /* The pattern without the backslashes that escape. NULL when memory is out. */
 char *glob_unescape(const char *pattern);
+/* The pattern that names this path alone. NULL when memory is out. */
+char *glob_escape(const char *path);
 /* Splits a checked pattern into the directory that its leading literal segments name (unescaped; "." or "/" when there
  * are none) and the rest, a pattern beneath that directory that points into `pattern`; "" for a literal one. -ENOMEM. */
 int glob_split(const char *pattern, char **ret_base, const char **ret_rest) _must_check_;

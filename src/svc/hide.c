@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "model/glob.h"
+#include "model/mint.h"
 #include "svc/hide.h"
 #include "svc/host.h"
 
@@ -228,6 +229,40 @@ static int walk_special(struct hide *h, int parent, const char *name, const char
         return r;
 }
 
+/* A secret that is read from a file has no name inside. */
+static int hide_source(struct hide *h, const struct secret *s, const char *here, const char *home) {
+        _cleanup_free_ char *path = NULL, *pattern = NULL, *why = NULL;
+        int r;
+
+        if (s->source != SECRET_FILE || (r = host_resolve(s->from, here, home, &path, h->e)) == -ENOENT)
+                return 0; /* whoever reads it says so */
+        if (r == 0 && (r = hide_path(h, path)) == 0) {
+                if (!(pattern = glob_escape(path)) || strlist_add(&h->p->hide, pattern) < 0 ||
+                    (tree_of(h, path) && strlist_addf(&h->p->notes, "%s, where the secret %s comes from, is hidden from the run", path, s->name) < 0))
+                        return error_set(h->e, ENOMEM, "out of memory");
+                return 0;
+        }
+        if ((why = strdup(h->e->msg)))
+                snprintf(h->e->msg, sizeof(h->e->msg), "the secret %s lies in what the run sees: %s", s->name, why);
+        return r;
+}
+
+static int hide_sources(struct hide *h, const char *home) {
+        _cleanup_free_ char *here = realpath(".", NULL);
+        int r = 0;
+
+        for (size_t i = 0; i < h->p->network.n_secrets && r == 0; i++) {
+                const struct secret *s = &h->p->network.secrets[i];
+                struct secret beside = {.name = s->name};
+                if ((r = hide_source(h, s, here ?: "/", home)) < 0 || !s->mint || !s->mint->client_source)
+                        continue;
+                if ((r = secret_parse_source(s->mint->client_source, &beside, h->e)) == 0)
+                        r = hide_source(h, &beside, here ?: "/", home);
+                free(beside.from);
+        }
+        return r;
+}
+
 int hide_gather(struct plan *p, const struct policy *policy, const char *home, struct view_facts *v, struct error *e) {
         struct hide h = {.p = p, .v = v, .e = e};
         _cleanup_globset_ struct globset *relative = NULL;
@@ -250,6 +285,8 @@ int hide_gather(struct plan *p, const struct policy *policy, const char *home, s
                 if ((r = hide_path(&h, p->state)) < 0)
                         return r;
         }
+        if ((r = hide_sources(&h, home)) < 0)
+                return r;
         if (policy->hide.n == 0)
                 return 0;
         if ((r = globset_new(&relative)) < 0)

@@ -111,6 +111,10 @@ TEST(literal) {
         check(!glob_is_literal("*") && !glob_is_literal("a/?") && !glob_is_literal("[a]") && !glob_is_literal("\\\\*"));
         _cleanup_free_ char *s = glob_unescape("a\\*\\\\b");
         check_streq(s, "a*\\b");
+        _cleanup_free_ char *escaped = glob_escape("/a*\\b/[x]?"), *back = escaped ? glob_unescape(escaped) : NULL;
+        check(escaped && glob_check(escaped, NULL) == 0 && glob_is_literal(escaped));
+        check_streq(back, "/a*\\b/[x]?");
+        check(glob_match(escaped, "/a*\\b/[x]?") && !glob_match(escaped, "/axb/xy"));
 }
 
 TEST(split) {

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "model/mint.h"
 #include "svc/hide.h"
 #include "svc/host.h"
 #include "svc/shadow.h"
@@ -111,6 +112,42 @@ TEST(elsewhere) {
         check(v.n_hidden == 0 && strlist_has(&v.hidden_elsewhere, "/opt/secret"));
         view_facts_clear(&v);
         check(gather((const char *[]){"/tmp"}, 1, WORKSPACE_COW, &v, NULL, &e) < 0); /* the workspace lies in it */
+}
+
+/* Where secrets are read from, by whatever name, and what stands beside a token that is minted. */
+TEST(sources_of_secrets) {
+        tree();
+        check(symlink("a/b/key.pem", "k") == 0);
+        for (int mode = WORKSPACE_COW; mode <= WORKSPACE_RO; mode++) {
+                struct view_facts v = {};
+                struct error e = {};
+                struct policy *policy = policy_new();
+                struct plan *p = plan_new();
+                struct network *net = &policy->network;
+                static const char *const from[] = {"file:k", "file:~/.env", "env:X", "file:/nowhere/x"};
+                for (size_t i = 0; i < ELEMENTSOF(from); i++) {
+                        char name[8];
+                        snprintf(name, sizeof(name), "s%zu", i);
+                        struct secret *s = secret_add(&net->secrets, &net->n_secrets, name, &e);
+                        check(s && secret_parse_source(from[i], s, &e) == 0);
+                }
+                struct mint *m = net->secrets[2].mint = calloc(1, sizeof(*m));
+                check(m && (m->client_source = strdup("file:plain")));
+                p->network.secrets = net->secrets;
+                p->network.n_secrets = net->n_secrets;
+                p->workspace = strdup(real);
+                p->mode = (enum workspace_mode)mode;
+                int r = hide_gather(p, policy, real, &v, &e);
+                if (mode == WORKSPACE_COW) {
+                        check(r == 0 && hidden(&v, "a/b/key.pem") && hidden(&v, ".env") && hidden(&v, "plain") && v.n_hidden == 3);
+                        check(strlist_has(&v.hidden_elsewhere, "/nowhere/x") && p->hide.n == 4);
+                        check(strlist_has(&p->hide, p->hide.items[0]) && strstr(p->hide.items[0], "/a/b/key.pem"));
+                } else
+                        check(r == -ENOTSUP && strstr(e.msg, "the secret s0") && strstr(e.fix, "cow"));
+                policy_free(policy);
+                plan_free(p);
+                view_facts_clear(&v);
+        }
 }
 
 TEST(special_files_of_rw) {
