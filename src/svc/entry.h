@@ -36,6 +36,7 @@ enum run_msg_type {
         RUN_NET_SECRET,  /* identity: its secret is over, for the reason in status (enum secret_end): its value is needed no more */
         RUN_NET_FAILED,  /* status: -errno or 0; report.text: what of the network does not work any more */
         RUN_CALLS,       /* ancillary: the run's endpoint of calls; where it has a network, then its user and network namespaces */
+        RUN_CALLS_REVOKED, /* calls: a set of enum calls_revoked, which nobody makes any more */
         /* from the command line */
         RUN_SIGNAL,      /* status: to be sent to the command */
         RUN_PAUSE, RUN_RESUME, /* freeze and thaw everything */
@@ -74,6 +75,7 @@ struct run_result {
         uint64_t wall_ms, cpu_ms, memory_peak; /* 0: not known */
         uint32_t processes_peak;
 };
+enum calls_revoked { CALLS_GIT_SSH = 1, CALLS_SIGN = 2 };
 struct run_msg {
         uint32_t type;
         int32_t status;
@@ -85,6 +87,7 @@ struct run_msg {
                 struct net_report report;
                 int32_t init; /* its pid */
                 uint32_t identity; /* of a broker */
+                uint32_t calls;
         };
 };
 

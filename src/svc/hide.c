@@ -234,11 +234,12 @@ static int hide_source(struct hide *h, const struct secret *s, const char *here,
         _cleanup_free_ char *path = NULL, *pattern = NULL, *why = NULL;
         int r;
 
-        if (s->source != SECRET_FILE || (r = host_resolve(s->from, here, home, &path, h->e)) == -ENOENT)
-                return 0; /* whoever reads it says so */
+        if (s->source != SECRET_FILE)
+                return 0;
+        r = host_resolve(s->from, here, home, &path, h->e);
         if (r == 0 && (r = hide_path(h, path)) == 0) {
-                if (!(pattern = glob_escape(path)) || strlist_add(&h->p->hide, pattern) < 0 ||
-                    (tree_of(h, path) && strlist_addf(&h->p->notes, "%s, where the secret %s comes from, is hidden from the run", path, s->name) < 0))
+                if (tree_of(h, path) && (!(pattern = glob_escape(path)) || strlist_add(&h->p->hide, pattern) < 0 ||
+                                         strlist_addf(&h->p->notes, "%s, where the secret %s comes from, is hidden from the run", path, s->name) < 0))
                         return error_set(h->e, ENOMEM, "out of memory");
                 return 0;
         }

@@ -155,6 +155,12 @@ _noreturn_ static void become_ssh(const struct plan *p, const struct git_host *h
         fail("ssh cannot be executed", errno);
 }
 
+/* -EKEYREVOKED: it is not to be used any more. */
+static int begin(struct call *c, enum calls_revoked what) {
+        __atomic_store_n(&c->shared->serving[c->slot], what, __ATOMIC_SEQ_CST);
+        return __atomic_load_n(&c->shared->revoked, __ATOMIC_SEQ_CST) & what ? -EKEYREVOKED : 0;
+}
+
 static void used(struct call_account *account) { __atomic_add_fetch(&account->uses, 1, __ATOMIC_RELAXED); }
 
 int call_ssh(struct call *c) {
@@ -166,6 +172,8 @@ int call_ssh(struct call *c) {
 
         if (git_ssh_read(g, c->words.argv, c->words.argc, &a, &e) < 0)
                 return courier_refuse(c, &c->accounts[CALL_ACCOUNT_REFUSED], e.fix, a.subject, "%s", e.msg);
+        if (begin(c, CALLS_GIT_SSH) < 0)
+                return courier_refuse(c, &c->accounts[CALL_ACCOUNT_REFUSED], "", a.subject, "git_ssh was revoked: this run goes on without it");
         const struct git_host *h = &g->hosts[a.host];
         if (host_own_program("belljar-call", &helper, &e) < 0) {
                 courier_say(c, "%s", e.msg);
@@ -224,6 +232,8 @@ int call_keygen(struct call *c) {
                 courier_send(c, CALL_EXEC, "/usr/bin/ssh-keygen", sizeof("/usr/bin/ssh-keygen"));
                 _exit(0);
         }
+        if (begin(c, CALLS_SIGN) < 0)
+                return courier_refuse(c, &c->accounts[CALL_ACCOUNT_REFUSED], "", "sign", "sign was revoked: this run goes on without it");
         if ((r = courier_read_file(c, a.buffer, GIT_OBJECT_MAX, &object, &n)) < 0) {
                 courier_say(c, "what is to be signed cannot be read: %s", strerror(-r));
                 return 255;
@@ -262,7 +272,9 @@ static void json_account(struct json *j, const struct call_account *a, const cha
         json_end(j, '}');
 }
 
-void call_git_json(struct json *j, const struct plan *p, const struct call_account *a) {
+void call_git_json(struct json *j, const struct plan *p, const struct calls_shared *s) {
+        const struct call_account *a = s ? s->account : NULL;
+
         json_begin(j, "calls", '[');
         for (size_t i = 0; a && i < p->git->n_hosts; i++) {
                 json_account(j, &a[2 * i], "git_ssh", p->git->hosts[i].host, "read");
@@ -274,11 +286,17 @@ void call_git_json(struct json *j, const struct plan *p, const struct call_accou
                 json_account(j, &a[CALL_ACCOUNT_TAGS], "sign", NULL, "tags");
         }
         json_end(j, ']');
+        json_begin(j, "calls_revoked", '[');
+        for (uint32_t i = 0; s && i < 2; i++)
+                if (__atomic_load_n(&s->revoked, __ATOMIC_RELAXED) >> i & 1)
+                        json_str(j, NULL, i == 0 ? "git_ssh" : "sign");
+        json_end(j, ']');
         json_num(j, "calls_refused", a ? (long long)__atomic_load_n(&a[CALL_ACCOUNT_REFUSED].refused, __ATOMIC_RELAXED) : 0);
 }
 
-void call_git_report(const struct plan *p, const struct call_account *a) {
+void call_git_report(const struct plan *p, const struct calls_shared *s) {
         const struct git_policy *g = p->git;
+        const struct call_account *a = s->account;
 
         for (size_t i = 0; i < g->n_hosts; i++) {
                 _cleanup_strbuf_ struct strbuf b = {};
@@ -286,11 +304,11 @@ void call_git_report(const struct plan *p, const struct call_account *a) {
                 put_uses(&b, &a[2 * i], "read");
                 if (g->hosts[i].write)
                         put_uses(&b, &a[2 * i + 1], "written to");
-                fprintf(stderr, "belljar: git_ssh: could %s%s\n", visible ? visible : "?", b.data ? b.data : "");
+                fprintf(stderr, "belljar: git_ssh: could %s%s%s\n", visible ? visible : "?", b.data ? b.data : "", s->revoked & CALLS_GIT_SSH ? "; revoked" : "");
         }
         if (g->sign.on)
-                fprintf(stderr, "belljar: sign: %llu commits and %llu tags were signed\n", (unsigned long long)a[CALL_ACCOUNT_COMMITS].uses,
-                        (unsigned long long)a[CALL_ACCOUNT_TAGS].uses);
+                fprintf(stderr, "belljar: sign: %llu commits and %llu tags were signed%s\n", (unsigned long long)a[CALL_ACCOUNT_COMMITS].uses,
+                        (unsigned long long)a[CALL_ACCOUNT_TAGS].uses, s->revoked & CALLS_SIGN ? "; revoked" : "");
         if (a[CALL_ACCOUNT_REFUSED].refused)
                 fprintf(stderr, "belljar: git_ssh and sign: %llu calls were refused\n", (unsigned long long)a[CALL_ACCOUNT_REFUSED].refused);
 }

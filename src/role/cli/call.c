@@ -11,8 +11,6 @@
 #include "role/cli/courier.h"
 
 void calls_take(struct calls *c, const struct plan *plan, struct net_log *log, const int *fds, size_t n) {
-        const size_t size = CALL_ACCOUNTS_MAX * sizeof(struct call_account);
-
         if (c->listener >= 0 || (n != 1 && n != 3)) {
                 for (size_t i = 0; i < n; i++)
                         close(fds[i]);
@@ -24,14 +22,14 @@ void calls_take(struct calls *c, const struct plan *plan, struct net_log *log, c
         c->userns = n == 3 ? fds[1] : -1;
         c->netns = n == 3 ? fds[2] : -1;
         (void)!fcntl(c->listener, F_SETFL, O_RDWR | O_NONBLOCK);
-        struct call_account *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        struct calls_shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         /* Without them nothing can be counted or reported, so that nothing is served: whoever calls waits, and is reset at the end. */
         if (shared == MAP_FAILED || socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, c->report) < 0) {
                 net_log_failed(log, errno, "the endpoint of calls cannot be served");
                 fd_close(TAKE_FD(c->listener));
                 return;
         }
-        c->accounts = shared;
+        c->shared = shared;
         log->plan = plan;
         log->calls = shared;
         log->dirty = true;
@@ -46,17 +44,22 @@ static void start(struct calls *c, int conn) {
         /* Not on the stack, which a courier shares with the guard's own calls: it is large, and of use to the child only. */
         static struct call call;
         pid_t guard = getpid();
+        unsigned slot = 0;
 
+        while (c->couriers[slot] > 0) /* one is free, or nothing would have been accepted */
+                slot++;
+        c->shared->serving[slot] = 0;
         pid_t pid = fork();
         if (pid == 0) {
                 if (courier_begin(guard) < 0)
                         _exit(125);
-                call = (struct call){.plan = c->plan, .conn = conn, .report = c->report[1], .userns = c->userns, .netns = c->netns, .accounts = c->accounts};
+                call = (struct call){.plan = c->plan, .conn = conn, .report = c->report[1], .userns = c->userns, .netns = c->netns, .shared = c->shared, .accounts = c->shared->account, .slot = slot};
                 courier_main(&call);
         }
-        if (pid > 0)
-                c->couriers[c->n++] = pid;
-        else
+        if (pid > 0) {
+                c->couriers[slot] = pid;
+                c->n++;
+        } else
                 net_log_failed(c->log, errno, "a call cannot be served");
 }
 
@@ -88,21 +91,34 @@ void calls_events(struct calls *c, const struct pollfd p[CALLS_POLL]) {
 }
 
 void calls_reap(struct calls *c) {
-        for (size_t i = 0; i < c->n;) {
-                if (waitpid(c->couriers[i], NULL, WNOHANG) == c->couriers[i]) {
-                        c->couriers[i] = c->couriers[--c->n];
+        for (size_t i = 0; i < CALLS_MAX; i++)
+                if (c->couriers[i] > 0 && waitpid(c->couriers[i], NULL, WNOHANG) == c->couriers[i]) {
+                        c->couriers[i] = 0;
+                        c->n--;
                         c->log->dirty = true; /* what it came to is counted by now */
-                } else
-                        i++;
-        }
+                }
+}
+
+void calls_revoke(struct calls *c, uint32_t which) {
+        if (!c->shared)
+                return;
+        /* Said before it is looked who is at it; a courier says first and looks then (begin of call-git.c): one of both is seen. */
+        __atomic_or_fetch(&c->shared->revoked, which, __ATOMIC_SEQ_CST);
+        for (size_t i = 0; i < CALLS_MAX; i++)
+                if (c->couriers[i] > 0 && __atomic_load_n(&c->shared->serving[i], __ATOMIC_SEQ_CST) & which)
+                        kill(c->couriers[i], SIGKILL); /* and with it what it has started */
+        c->log->dirty = true;
 }
 
 void calls_end(struct calls *c) {
-        for (size_t i = 0; i < c->n; i++)
-                kill(c->couriers[i], SIGKILL);
-        for (size_t i = 0; i < c->n; i++)
-                while (waitpid(c->couriers[i], NULL, 0) < 0 && errno == EINTR)
+        for (size_t i = 0; i < CALLS_MAX; i++)
+                if (c->couriers[i] > 0)
+                        kill(c->couriers[i], SIGKILL);
+        for (size_t i = 0; i < CALLS_MAX; i++) {
+                while (c->couriers[i] > 0 && waitpid(c->couriers[i], NULL, 0) < 0 && errno == EINTR)
                         ;
+                c->couriers[i] = 0;
+        }
         c->n = 0;
         for (unsigned i = 0; c->report[0] >= 0 && i < NET_LOG_ENTRIES; i++)
                 take_report(c);

@@ -14,6 +14,7 @@
 #include "model/plan.h"
 #include "proto/call-msg.h"
 #include "role/cli/net-log.h"
+#include "svc/entry.h"
 
 #define CALLS_MAX 16u /* couriers at once; further calls wait */
 
@@ -30,13 +31,22 @@ enum {
         CALL_ACCOUNTS_MAX,
 };
 
+/* In memory that the guard and its couriers share. */
+struct calls_shared {
+        struct call_account account[CALL_ACCOUNTS_MAX];
+        uint32_t revoked;            /* a set of enum calls_revoked */
+        uint32_t serving[CALLS_MAX]; /* which of these each courier is at; 0: none, or it has not come to that yet */
+};
+
 /* One call, in its courier. */
 struct call {
         const struct plan *plan;
         struct call_words words; /* of the sandbox: hostile */
         int conn, report;
         int userns, netns; /* the sandbox's; -1: it has no network */
-        struct call_account *accounts; /* CALL_ACCOUNTS_MAX of them */
+        struct calls_shared *shared;
+        struct call_account *accounts; /* in there */
+        unsigned slot;                 /* its own, of serving */
         char begin[CALL_PAYLOAD_MAX];  /* that words point into */
 };
 
@@ -45,9 +55,9 @@ struct call;
 int call_ssh(struct call *c);
 int call_keygen(struct call *c);
 /* At the end of the run: what they could do and what they did, a line each. */
-void call_git_report(const struct plan *p, const struct call_account *a);
-/* The same for the record. a NULL: the run had none. */
-void call_git_json(struct json *j, const struct plan *p, const struct call_account *a);
+void call_git_report(const struct plan *p, const struct calls_shared *s);
+/* The same for the record. s NULL: the run had none. */
+void call_git_json(struct json *j, const struct plan *p, const struct calls_shared *s);
 
 /* Serves the call; the value is the exit status that belljar-call ends with (courier_relay returns one as well). The process ends
  * afterwards. Where it needs programs of the host it starts them with courier_start. */
@@ -61,9 +71,9 @@ struct calls {
         const struct plan *plan;
         struct net_log *log;
         int listener, userns, netns, report[2];
-        pid_t couriers[CALLS_MAX];
+        pid_t couriers[CALLS_MAX]; /* 0: the slot is free */
         size_t n;
-        struct call_account *accounts; /* NULL: the run has no endpoint */
+        struct calls_shared *shared; /* NULL: the run has no endpoint */
 };
 #define CALLS_NONE (struct calls){.listener = -1, .userns = -1, .netns = -1, .report = {-1, -1}}
 
@@ -73,5 +83,7 @@ void calls_take(struct calls *c, const struct plan *plan, struct net_log *log, c
 void calls_poll(const struct calls *c, struct pollfd p[CALLS_POLL]);
 void calls_events(struct calls *c, const struct pollfd p[CALLS_POLL]);
 void calls_reap(struct calls *c);
-/* None outlives the run. The accounts stay. */
+/* A set of enum calls_revoked: those that are under way end, and none is made from here on. */
+void calls_revoke(struct calls *c, uint32_t which);
+/* None outlives the run. What is shared stays. */
 void calls_end(struct calls *c);

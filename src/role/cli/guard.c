@@ -363,6 +363,9 @@ static void on_supervisor(struct relay *r, int flags) {
         case RUN_NET_SECRET:
                 credentials_end(r->g->credentials, m.identity, (uint32_t)m.status);
                 break;
+        case RUN_CALLS_REVOKED:
+                calls_revoke(&r->calls, m.calls);
+                break;
         case RUN_NET_FAILED:
                 net_log_failed(&r->g->log, m.status, m.report.text);
                 break;
@@ -622,6 +625,6 @@ void guard_run(struct guard *g, struct run_result *ret, struct error *e) {
         }
         if (e->errnum && r.result.end == END_EXIT)
                 r.result.end = END_FAILED;
-        g->calls = r.calls.accounts;
+        g->calls = r.calls.shared;
         *ret = r.result;
 }

@@ -18,7 +18,7 @@ struct guard {
         const struct plan *plan;
         struct credentials *credentials; /* its secrets */
         struct net_log log;
-        const struct call_account *calls; /* what calls came to (call.h); NULL: the run had none. Set at the end */
+        const struct calls_shared *calls; /* what calls came to (call.h); NULL: the run had none. Set at the end */
         int table, budgets; /* of the policy that is in force, for the log; -1: none. The guard's to close */
 };
 

@@ -157,6 +157,8 @@ static void print_git(const json_t *plan, const json_t *network) {
                 if (number(x, "uses") > 0)
                         printf("        %s %s%s%s: %lld uses, %s sent, %s received\n", text(x, "call"), text(x, "host"), text(x, "host")[0] ? " " : "", text(x, "what"), number(x, "uses"),
                                format_size(up, sizeof(up), (uint64_t)number(x, "up")), format_size(down, sizeof(down), (uint64_t)number(x, "down")));
+        json_array_foreach(json_object_get(network, "calls_revoked"), i, x)
+                printf("        %s was revoked\n", json_string_value(x) ?: "?");
         if (number(network, "calls_refused") > 0)
                 printf("        %lld calls were refused\n", number(network, "calls_refused"));
 }

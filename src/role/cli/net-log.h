@@ -17,7 +17,7 @@
 
 struct account;
 struct minted;
-struct call_account;
+struct calls_shared;
 struct plan;
 struct state;
 
@@ -48,7 +48,7 @@ struct net_log {
         struct table table;        /* in force; header NULL: none */
         const struct secret *secrets;  /* of the run, and whether each is over (enum secret_end) */
         const struct plan *plan;               /* of the run, and what its calls came to (call.h); NULL: it has no endpoint */
-        const struct call_account *calls;
+        const struct calls_shared *calls;
         const uint32_t *secrets_ended;
         const struct minted *minted;   /* of each */
         size_t n_secrets;

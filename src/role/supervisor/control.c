@@ -31,6 +31,20 @@ void control_answer(struct supervisor *x, int result, const char *text) {
         fd_close(TAKE_FD(x->asker));
 }
 
+/* A secret, "git_ssh" or "sign", or "" for all. The guard ends what is called: its word comes before the answer. */
+static int revoke_named(struct supervisor *x, const char *name) {
+        struct run_msg m = {.type = RUN_CALLS_REVOKED};
+        int r = network_revoke_named(x, name);
+
+        if (strlist_has(&x->plan->calls, "ssh") && (!name[0] || streq(name, "git_ssh")))
+                m.calls |= CALLS_GIT_SSH;
+        if (strlist_has(&x->plan->calls, "ssh-keygen") && (!name[0] || streq(name, "sign")))
+                m.calls |= CALLS_SIGN;
+        if (m.calls == 0)
+                return r;
+        return send(x->s->cli, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(m) ? 0 : -EIO;
+}
+
 static void serve(struct supervisor *x) {
         struct control_request q;
         int fds[FD_PASS_MAX];
@@ -51,8 +65,8 @@ static void serve(struct supervisor *x) {
                 n_fds = 0;
         } else if (n == sizeof(q) && q.type == CONTROL_REVOKE && n_fds == 0 && !x->ended) {
                 q.name[sizeof(q.name) - 1] = 0;
-                int r = network_revoke_named(x, q.name);
-                control_answer(x, r, r < 0 ? "the run has no secret of that name" : NULL);
+                int r = revoke_named(x, q.name);
+                control_answer(x, r, r == -EIO ? "the run's own command does not answer" : r < 0 ? "the run has no secret of that name" : NULL);
         } else
                 control_answer(x, -EPROTO, "the sandbox was started by another version of belljar");
         for (size_t i = 0; i < n_fds; i++)

@@ -614,7 +614,7 @@ void supervisor_main(struct supervise *s) {
         x.started = supervisor_now();
         if (fchdir(s->state->dir) < 0)
                 r = error_errno(&e, errno, "the sandbox's directory cannot be entered");
-        else if ((x.plan->network.on || x.plan->n_delegates > 0) && (x.control = control_listen()) < 0)
+        else if ((x.plan->network.on || x.plan->calls.n > 0) && (x.control = control_listen()) < 0)
                 r = error_errno(&e, x.control, "the sandbox's socket cannot be made");
         else
                 r = start(&x, &e);
