@@ -29,13 +29,16 @@ static int64_t now(void) {
         return t.tv_sec;
 }
 
+static void wipe(struct kept *k) {
+        explicit_bzero(k->text, sizeof(k->text));
+        k->until = 0;
+}
+
 static void drop(size_t i) {
-        if (!kept) /* never, as one is kept; gcc's sanitizers have to be told */
-                return;
-        explicit_bzero(&kept[i], sizeof(kept[i]));
+        wipe(&kept[i]);
         n_kept--;
         memmove(&kept[i], &kept[i + 1], (n_kept - i) * sizeof(*kept));
-        explicit_bzero(&kept[n_kept], sizeof(*kept));
+        wipe(&kept[n_kept]);
 }
 
 int tokens_keep(const char *token, int64_t seconds) {
