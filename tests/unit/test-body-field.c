@@ -136,12 +136,12 @@ static void nested(size_t depth, bool arrays, bool spoiled) {
         static char text[1024], wanted[1024];
         size_t n = 0;
 
-        n += (size_t)sprintf(text + n, "{\"x\":");
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "{\"x\":");
         for (size_t i = 0; i < depth; i++)
-                n += (size_t)sprintf(text + n, "%s", arrays ? "[" : "{\"a\":");
-        n += (size_t)sprintf(text + n, "0");
+                n += (size_t)snprintf(text + n, sizeof(text) - n, "%s", arrays ? "[" : "{\"a\":");
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "0");
         for (size_t i = 0; i < depth; i++)
-                n += (size_t)sprintf(text + n, "%s", arrays ? "]" : "}");
+                n += (size_t)snprintf(text + n, sizeof(text) - n, "%s", arrays ? "]" : "}");
         strcpy(wanted, text);
         strcpy(text + n, ",\"a\":\"" IN "\"}");
         strcpy(wanted + n, ",\"a\":\"" OUT "\"}");

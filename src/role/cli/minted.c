@@ -11,11 +11,11 @@
 #include "role/cli/minted.h"
 #include "svc/host.h"
 
-/* Renewed when this much of a token's life is left: a fifth, but not sooner than a minute before its end, nor later than a second. */
+/* Renewed when this much of a token's life is left: a fifth, but not sooner than a minute before its end, nor later than two seconds. */
 #define RENEW_SHARE 5
 #define RENEW_MAX_MS 60000u
-#define RENEW_MIN_MS 1000u
-/* After a renewal that failed: a third of what is left, within these. */
+#define RENEW_MIN_MS 2000u
+/* After a renewal that failed: a third of what is left, within these; once nothing is, twice as long each time. */
 #define AGAIN_MIN_MS 500u
 #define AGAIN_MAX_MS 5000u
 #define WRITE_BACK_MS 10000 /* for belljar secret set */
@@ -186,7 +186,9 @@ static bool take_new(struct minted *m, const struct secret *s, const struct prov
                 return true;
         }
         const int64_t left = (m->expires - (int64_t)time(NULL)) * 1000 / 3;
-        m->renew_at = now_ms() + (left <= 0 ? AGAIN_MAX_MS : left < AGAIN_MIN_MS ? AGAIN_MIN_MS : left > AGAIN_MAX_MS ? AGAIN_MAX_MS : (uint64_t)left);
+        m->again = left > 0 ? (uint64_t)left : m->failing ? 2 * m->again : 0;
+        m->again = MIN(MAX(m->again, AGAIN_MIN_MS), AGAIN_MAX_MS);
+        m->renew_at = now_ms() + m->again;
         if (!m->failing)
                 fprintf(stderr, "belljar: secret %s cannot be renewed: %s; it is tried again\n", s->name, a->errnum ? a->why : e.msg);
         m->failing = true;

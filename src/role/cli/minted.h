@@ -23,6 +23,7 @@ struct minted {
         bool asked;             /* an order is under way */
         bool then_revoke;       /* and after it the token is to be revoked */
         uint64_t renew_at;      /* ms, monotonic: when another is asked for; 0: never */
+        uint64_t again;         /* ms: how long it waited after the last time that it could not be renewed */
         uint64_t give_up_at;    /* ms: when a revocation is not waited for any longer */
         int64_t expires;        /* s since the epoch; 0: the provider did not say */
         unsigned renewed;       /* how often */
