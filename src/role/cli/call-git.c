@@ -1,27 +1,21 @@
 /* The calls `ssh` and `ssh-keygen`: git over ssh and git's signatures, by the host's own ssh with the caller's agent or one key. The
- * policy and what is asked for are model/git.h's; here the programs are started, anew from the checked parts.
+ * policy and what is asked for are model/git.h's; here the programs are started, anew from the checked parts, in a place of their own
+ * (call-view.h).
  *
- * They run in a user, mount and network namespace of their own, without a network: what ssh speaks over is a socket of the sandbox's
- * network (call-dial.c). Whoever sits in between, the sandbox's own processes included, can cut it and no more: ssh asks the server
- * for its host key. Key, public key and known hosts lie in a ramfs, which is in memory alone, never swapped, and ends with the process;
- * a key that is a file's is read by that process and no other. Landlock leaves it the system's programs and libraries to read. */
+ * There is no network there: what ssh speaks over is a socket of the sandbox's network (call-dial.c). Whoever sits in between, the
+ * sandbox's own processes included, can cut it and no more: ssh asks the server for its host key. Key, public key and known hosts lie in
+ * a ramfs, which is in memory alone, never swapped, and ends with the process; a key that is a file's is read by that process and no other. */
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/use.h"
+#include "role/cli/call-view.h"
 #include "role/cli/courier.h"
 #include "svc/host.h"
 #include "svc/secret-source.h"
-#include "sys/landlock.h"
 
-/* Where the ramfs is mounted, in the program's own view: a directory that every host has, and that ssh has no use for. */
-#define PLACE "/sys"
 #define KEY_FILE_MAX 65536u
 #define KNOWN_HOSTS_MAX (8u << 20)
 #define SIGNATURE_MAX 16384u
@@ -31,37 +25,17 @@ _noreturn_ static void fail(const char *what, int err) {
         _exit(255);
 }
 
-static void put_file(const char *path, const char *text, size_t n) {
-        _cleanup_fd_ int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        int r = fd < 0 ? -errno : fd_write_all(fd, text, n);
+static void put(const char *path, const char *text, size_t n) {
+        int r = call_view_put(path, text, n);
 
-        if (r == 0 && n > 0 && text[n - 1] != '\n')
-                r = fd_write_all(fd, "\n", 1);
         if (r < 0)
                 fail("a key cannot be put in place", r);
 }
 
-/* What the program may open of the host's files. The agent's socket is no matter of Landlock's. */
-static int confine(const char *program) {
-        static const char *const trees[] = {"/bin", "/sbin", "/usr", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/proc", PLACE};
-        int abi = landlock_abi(), r = 0;
-
-        if (abi <= 0)
-                return 0;
-        _cleanup_fd_ int ruleset = landlock_new(abi, true);
-        if (ruleset < 0)
-                return ruleset;
-        for (size_t i = 0; r == 0 && i < ELEMENTSOF(trees); i++)
-                r = landlock_allow_path(ruleset, abi, trees[i], USE_READ | USE_EXEC);
-        if (r == 0)
-                r = landlock_allow_path(ruleset, abi, program, USE_READ | USE_EXEC);
-        if (r == 0)
-                r = landlock_allow_path(ruleset, abi, "/dev", USE_READ | USE_WRITE | USE_DEVICE);
-        return r < 0 ? r : landlock_restrict(ruleset);
-}
-
-/* In the child: what it needs of the host is read, then it is on its own. */
-static void isolate(const struct git_key *key, const char *known_hosts, const char *helper) {
+/* In the child: what it needs of the host is read, then it is on its own. Nothing of the caller's environment stays, which is anybody's:
+ * variables are options, too. */
+static void isolate(const struct git_key *key, const char *known_hosts, const char *helper, bool protocol) {
+        const char *agent = key->source == GIT_KEY_AGENT ? getenv("SSH_AUTH_SOCK") : NULL;
         _cleanup_vault_ struct vault_text private_key = {};
         _cleanup_free_ char *known = NULL;
         struct error e = {};
@@ -72,56 +46,32 @@ static void isolate(const struct git_key *key, const char *known_hosts, const ch
                 fail(e.msg, 0);
         if (known_hosts && (r = file_read(AT_FDCWD, known_hosts, KNOWN_HOSTS_MAX, &known, &n_known)) < 0 && r != -ENOENT)
                 fail("the known hosts cannot be read", r);
-        if ((r = courier_isolate(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET)) < 0)
-                fail("ssh cannot be put in namespaces of its own", r);
-        if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || mount("none", PLACE, "ramfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700") < 0)
-                fail("a place for the key cannot be made", errno);
+        if (key->source == GIT_KEY_AGENT && (!agent || access(agent, R_OK | W_OK) < 0))
+                fail("the ssh agent cannot be reached", agent ? errno : 0);
+        if ((r = call_view_begin(helper, agent)) < 0)
+                fail("a place of its own for ssh cannot be made", r);
         if (private_key.p)
-                put_file(PLACE "/key", private_key.p, private_key.n);
+                put("/key", private_key.p, private_key.n);
         if (key->public_key)
-                put_file(PLACE "/key.pub", key->public_key, strlen(key->public_key));
-        put_file(PLACE "/known_hosts", known ? known : "", n_known);
-        if ((r = confine(helper)) < 0)
+                put("/key.pub", key->public_key, strlen(key->public_key));
+        put("/known_hosts", known ? known : "", n_known);
+        if ((r = call_view_enter()) < 0)
                 fail("ssh cannot be confined", r);
-        if (chdir("/") < 0)
-                fail("/ cannot be entered", errno);
-}
-
-/* Nothing of the caller's environment but who that is and where the agent listens. */
-static void set_environment(const struct git_key *key, bool protocol, const char *helper) {
-        static const char *const kept[] = {"HOME", "USER", "LOGNAME"};
-        const char *agent = getenv("SSH_AUTH_SOCK");
-        _cleanup_free_ char *socket = key->source == GIT_KEY_AGENT && agent ? strdup(agent) : NULL;
-        char *values[ELEMENTSOF(kept)];
-
-        for (size_t i = 0; i < ELEMENTSOF(kept); i++) {
-                const char *value = getenv(kept[i]);
-                values[i] = value ? strdup(value) : NULL;
-        }
-        if (clearenv() != 0)
-                fail("the environment cannot be cleared", 0);
-        for (size_t i = 0; i < ELEMENTSOF(kept); i++)
-                if (values[i])
-                        (void)setenv(kept[i], values[i], 1);
-        (void)setenv("PATH", "/usr/bin:/bin", 1);
-        (void)setenv("SHELL", "/bin/sh", 1); /* which ssh runs its ProxyCommand by */
-        (void)setenv("BELLJAR_HELPER", helper, 1);
-        if (socket)
-                (void)setenv("SSH_AUTH_SOCK", socket, 1);
-        if (protocol)
-                (void)setenv("GIT_PROTOCOL", "version=2", 1);
+        if (clearenv() != 0 || setenv("PATH", "/usr/bin:/bin", 1) < 0 || setenv("SHELL", "/bin/sh", 1) < 0 || /* which ssh runs its ProxyCommand by */
+            setenv("HOME", "/", 1) < 0 || (agent && setenv("SSH_AUTH_SOCK", CALL_VIEW_AGENT, 1) < 0) || (protocol && setenv("GIT_PROTOCOL", "version=2", 1) < 0))
+                fail("the environment cannot be made", errno);
 }
 
 /* Everything is said here, so that no file of the host's adds to it (-F none). */
 _noreturn_ static void become_ssh(const struct plan *p, const struct git_host *h, const struct git_ask *a, const char *helper) {
-        static char known_hosts[] = "UserKnownHostsFile=" PLACE "/known_hosts";
+        static char known_hosts[] = "UserKnownHostsFile=/known_hosts";
         static char *const fixed[] = {
                 "-F", "none", "-o", "IgnoreUnknown=EnableEscapeCommandline", "-T", "-a", "-x", "-k", "-e", "none", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-o", "UpdateHostKeys=no",
                 "-o", "VerifyHostKeyDNS=no", "-o", "CheckHostIP=no", "-o", "HashKnownHosts=no", "-o", known_hosts,
                 "-o", "ClearAllForwardings=yes", "-o", "ForwardAgent=no", "-o", "ControlMaster=no", "-o", "ControlPath=none", "-o", "PermitLocalCommand=no",
                 "-o", "EnableEscapeCommandline=no", "-o", "PreferredAuthentications=publickey", "-o", "AddKeysToAgent=no", "-o", "CanonicalizeHostname=no",
                 "-o", "ConnectTimeout=60", "-o", "ServerAliveInterval=30", "-o", "LogLevel=ERROR",
-                "-o", "PKCS11Provider=none", "-o", "ProxyUseFdpass=yes", "-o", "ProxyCommand=\"$BELLJAR_HELPER\"",
+                "-o", "PKCS11Provider=none", "-o", "ProxyUseFdpass=yes", "-o", "ProxyCommand=" CALL_VIEW_HELPER,
         };
         char *argv[ELEMENTSOF(fixed) + 20], port[8], identity[64];
         size_t n = 0;
@@ -130,7 +80,7 @@ _noreturn_ static void become_ssh(const struct plan *p, const struct git_host *h
         memcpy(argv + n, fixed, sizeof(fixed));
         n += ELEMENTSOF(fixed);
         snprintf(port, sizeof(port), "%u", h->port);
-        snprintf(identity, sizeof(identity), "IdentityFile=%s", h->key.source == GIT_KEY_FILE || h->key.public_key ? PLACE "/key" : "none");
+        snprintf(identity, sizeof(identity), "IdentityFile=%s", h->key.source == GIT_KEY_FILE || h->key.public_key ? "/key" : "none");
         argv[n++] = "-o";
         argv[n++] = h->known_hosts_own ? "GlobalKnownHostsFile=/etc/ssh/ssh_known_hosts" : "GlobalKnownHostsFile=none";
         argv[n++] = "-o";
@@ -149,8 +99,7 @@ _noreturn_ static void become_ssh(const struct plan *p, const struct git_host *h
         argv[n++] = h->host;
         argv[n++] = (char *)a->command;
         argv[n] = NULL;
-        isolate(&h->key, h->known_hosts, helper);
-        set_environment(&h->key, a->protocol, helper);
+        isolate(&h->key, h->known_hosts, helper, a->protocol);
         execv(p->ssh, argv);
         fail("ssh cannot be executed", errno);
 }
@@ -200,10 +149,9 @@ int call_ssh(struct call *c) {
 }
 
 _noreturn_ static void become_keygen(const struct plan *p, const struct git_key *key) {
-        char *argv[] = {"ssh-keygen", "-Y", "sign", "-n", "git", "-f", key->source == GIT_KEY_FILE ? PLACE "/key" : PLACE "/key.pub", NULL};
+        char *argv[] = {"ssh-keygen", "-Y", "sign", "-n", "git", "-f", key->source == GIT_KEY_FILE ? "/key" : "/key.pub", NULL};
 
-        isolate(key, NULL, p->ssh_keygen);
-        set_environment(key, false, "");
+        isolate(key, NULL, NULL, false);
         execv(p->ssh_keygen, argv);
         fail("ssh-keygen cannot be executed", errno);
 }
