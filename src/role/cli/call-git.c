@@ -64,14 +64,14 @@ static void isolate(const struct git_key *key, const char *known_hosts, const ch
 
 /* Everything is said here, so that no file of the host's adds to it (-F none). */
 _noreturn_ static void become_ssh(const struct plan *p, const struct git_host *h, const struct git_ask *a, const char *helper) {
-        static char known_hosts[] = "UserKnownHostsFile=/known_hosts";
+        static char known_hosts[] = "UserKnownHostsFile=/known_hosts", proxy[] = "ProxyCommand=" CALL_VIEW_HELPER;
         static char *const fixed[] = {
                 "-F", "none", "-o", "IgnoreUnknown=EnableEscapeCommandline", "-T", "-a", "-x", "-k", "-e", "none", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-o", "UpdateHostKeys=no",
                 "-o", "VerifyHostKeyDNS=no", "-o", "CheckHostIP=no", "-o", "HashKnownHosts=no", "-o", known_hosts,
                 "-o", "ClearAllForwardings=yes", "-o", "ForwardAgent=no", "-o", "ControlMaster=no", "-o", "ControlPath=none", "-o", "PermitLocalCommand=no",
                 "-o", "EnableEscapeCommandline=no", "-o", "PreferredAuthentications=publickey", "-o", "AddKeysToAgent=no", "-o", "CanonicalizeHostname=no",
                 "-o", "ConnectTimeout=60", "-o", "ServerAliveInterval=30", "-o", "LogLevel=ERROR",
-                "-o", "PKCS11Provider=none", "-o", "ProxyUseFdpass=yes", "-o", "ProxyCommand=" CALL_VIEW_HELPER,
+                "-o", "PKCS11Provider=none", "-o", "ProxyUseFdpass=yes", "-o", proxy,
         };
         char *argv[ELEMENTSOF(fixed) + 20], port[8], identity[64];
         size_t n = 0;
