@@ -1,4 +1,6 @@
 /* See base64.h. */
+#include <string.h>
+
 #include "base/base64.h"
 #include "base/macros.h"
 
@@ -28,16 +30,17 @@ int base64_value(char c) {
         return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
 }
 
-ssize_t base64_decode(const char *s, size_t n, char *ret, size_t size) {
+/* lines: blanks and line ends between digits are passed over, and the second alphabet is none. */
+static ssize_t decode(const char *s, size_t n, bool lines, char *ret, size_t size) {
         uint32_t bits = 0;
         unsigned n_bits = 0;
         size_t done = 0;
 
-        while (n > 0 && s[n - 1] == '=')
-                n--;
         for (size_t i = 0; i < n; i++) {
                 int v = base64_value(s[i]);
-                if (v < 0)
+                if (lines && (s[i] == '\n' || s[i] == '\r' || s[i] == ' ' || s[i] == '\t'))
+                        continue;
+                if (v < 0 || (lines && (s[i] == '-' || s[i] == '_')))
                         return -EINVAL;
                 bits = bits << 6 | (uint32_t)v;
                 n_bits += 6;
@@ -49,4 +52,15 @@ ssize_t base64_decode(const char *s, size_t n, char *ret, size_t size) {
                 ret[done++] = (char)(bits >> n_bits);
         }
         return (ssize_t)done;
+}
+
+ssize_t base64_decode(const char *s, size_t n, char *ret, size_t size) {
+        while (n > 0 && s[n - 1] == '=')
+                n--;
+        return decode(s, n, false, ret, size);
+}
+
+ssize_t base64_decode_lines(const char *s, size_t n, char *ret, size_t size) {
+        const char *padding = memchr(s, '=', n);
+        return decode(s, padding ? (size_t)(padding - s) : n, true, ret, size);
 }

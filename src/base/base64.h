@@ -15,3 +15,5 @@ size_t base64_encode(const void *data, size_t n, char *ret);
 int base64_value(char c);
 /* As a lax server decodes it: either alphabet (section 5), with or without padding. Returns the bytes. -EINVAL, -ENOBUFS. */
 ssize_t base64_decode(const char *s, size_t n, char *ret, size_t size) _must_check_;
+/* As PEM has it (RFC 7468): the first alphabet, over lines, to the padding, behind which nothing counts. Likewise. */
+ssize_t base64_decode_lines(const char *s, size_t n, char *ret, size_t size) _must_check_;

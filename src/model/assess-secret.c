@@ -1,8 +1,10 @@
 /* Which names and values are credentials; see assess-internal.h. Names are judged by their last words, because
  * POSTGRES_PASSWORD holds one and PASSWORD_MIN_LENGTH does not; values by the published forms of their issuers. */
 #include "model/assess-internal.h"
+#include "model/placeholder.h"
 
 #define NAME_WORDS 16
+#define EXAMPLE_RUN 12u
 
 /* Upper case, split at everything that is no letter or digit and where lower case turns to upper. */
 static size_t words_of(const char *name, char words[NAME_WORDS][24]) {
@@ -78,24 +80,34 @@ static bool url_password(const char *s) {
                password[0] != '%';
 }
 
+/* What no request carries as it stands: placeholder.c knows the rest. */
+static const struct {
+        const char *prefix;
+        size_t at_least; /* characters after it */
+        const char *more, *what;
+} others[] = {{"AGE-SECRET-KEY-1", 50, "", "an age key"}, {"hooks.slack.com/services/T", 20, "/", "a Slack webhook"},
+        {"discord.com/api/webhooks/", 40, "-_/", "a Discord webhook"}};
+
+/* What p begins with, and the bytes of its prefix. */
+static const char *form_at(const char *p, size_t n, size_t *ret_prefix) {
+        size_t all;
+        const struct secret_kind *kind = secret_kind_at(p, n, &all);
+
+        *ret_prefix = kind ? strlen(kind->prefix) : 0;
+        for (size_t i = 0; !kind && i < ELEMENTSOF(others); i++) {
+                const char *rest = *p == others[i].prefix[0] ? str_after(p, others[i].prefix) : NULL;
+                *ret_prefix = strlen(others[i].prefix);
+                if (rest && run_of(rest, others[i].more) >= others[i].at_least)
+                        return others[i].what;
+        }
+        return kind ? kind->found : NULL;
+}
+
+/* A run of one letter is an example of the form. */
+static bool is_example(const char *rest) { return strspn(rest, (char[]){rest[0], 0}) >= EXAMPLE_RUN; }
+
 const char *secret_form(const char *value) {
-        static const struct {
-                const char *prefix;
-                size_t at_least; /* characters after it */
-                const char *more, *what;
-        } forms[] = {{"ghp_", 30, "", "a GitHub token"}, {"gho_", 30, "", "a GitHub token"},
-                {"ghu_", 30, "", "a GitHub token"}, {"ghs_", 30, "", "a GitHub token"},
-                {"ghr_", 30, "", "a GitHub token"}, {"github_pat_", 40, "_", "a GitHub token"},
-                {"glpat-", 18, "-_", "a GitLab token"}, {"sk-ant-", 20, "-_", "an Anthropic key"},
-                {"sk-proj-", 20, "-_", "an OpenAI key"}, {"sk-", 32, "", "an API key (sk-)"},
-                {"AKIA", 16, "", "an AWS key"}, {"ASIA", 16, "", "an AWS key"}, {"xoxb-", 20, "-", "a Slack token"},
-                {"xoxp-", 20, "-", "a Slack token"}, {"xapp-", 20, "-", "a Slack token"},
-                {"AIza", 35, "-_", "a Google key"}, {"npm_", 36, "", "an npm token"},
-                {"hf_", 30, "", "a Hugging Face token"}, {"dckr_pat_", 20, "-_", "a Docker Hub token"},
-                {"pypi-AgE", 50, "-_", "a PyPI token"}, {"SG.", 60, "-_.", "a SendGrid key"},
-                {"sk_live_", 16, "", "a Stripe key"}, {"rk_live_", 16, "", "a Stripe key"},
-                {"AGE-SECRET-KEY-1", 50, "", "an age key"}, {"hooks.slack.com/services/T", 20, "/", "a Slack webhook"},
-                {"discord.com/api/webhooks/", 40, "-_/", "a Discord webhook"}};
+        const char *end_of_value = value + strlen(value);
         char before = 0;
 
         for (const char *p = value; *p; before = *p++) {
@@ -111,14 +123,10 @@ const char *secret_form(const char *value) {
                 if ((before >= 'a' && before <= 'z') || (before >= 'A' && before <= 'Z') ||
                         (before >= '0' && before <= '9') || before == '_' || before == '-')
                         continue;
-                for (size_t i = 0; i < ELEMENTSOF(forms); i++) {
-                        const char *rest = *p == forms[i].prefix[0] ? str_after(p, forms[i].prefix) : NULL;
-                        /* A run of one letter is an example of the form. */
-                        if (rest && run_of(rest, forms[i].more) >= forms[i].at_least &&
-                                strspn(rest, (char[]){rest[0], 0}) < 12 &&
-                                strspn(rest, (char[]){rest[0], 0}) < forms[i].at_least)
-                                return forms[i].what;
-                }
+                size_t prefix;
+                const char *what = form_at(p, (size_t)(end_of_value - p), &prefix);
+                if (what && !is_example(p + prefix))
+                        return what;
         }
         return NULL;
 }

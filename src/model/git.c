@@ -3,12 +3,14 @@
 #include <string.h>
 
 #include "model/git-internal.h"
+#include "model/secret.h"
 
 /* What a repository's path may have: nothing that a shell or ssh gives a meaning. */
 #define PATH_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-+@"
 
 static void key_clear(struct git_key *k) {
         free(k->path);
+        free(k->name);
         free(k->public_key);
         *k = (struct git_key){};
 }
@@ -48,15 +50,19 @@ int git_set_text(char **field, const char *text, struct error *e) {
 }
 
 int git_set_key(struct git_key *k, const char *text, struct error *e) {
-        const char *path = str_after(text, "file:");
+        const char *path = str_after(text, "file:"), *name = str_after(text, "store:");
 
         if (streq(text, "agent")) {
                 k->source = GIT_KEY_AGENT;
                 return 0;
         }
+        if (name && secret_name_good(name)) {
+                k->source = GIT_KEY_STORE;
+                return git_set_text(&k->name, name, e);
+        }
         if (!path || !*path) {
-                error_set(e, EINVAL, "a key is agent or file:PATH");
-                return error_fix(e, "write key: agent for those that the ssh agent holds, or key: file:PATH for one file");
+                error_set(e, EINVAL, "a key is agent, file:PATH or store:NAME");
+                return error_fix(e, "write key: agent for those that the ssh agent holds, key: file:PATH for one file, or key: store:NAME for one of belljar secret set NAME --key-file");
         }
         k->source = GIT_KEY_FILE;
         return git_set_text(&k->path, path, e);
@@ -129,7 +135,10 @@ int git_set_as(struct git_sign *s, const char *text, struct error *e) {
         return git_set_text(&s->as, text, e);
 }
 
-static const char *key_text(const struct git_key *k) { return k->source == GIT_KEY_AGENT ? "a key of the ssh agent" : "the key of a file"; }
+static const char *key_text(const struct git_key *k) {
+        static const char *const texts[] = {[GIT_KEY_AGENT] = "a key of the ssh agent", [GIT_KEY_FILE] = "the key of a file", [GIT_KEY_STORE] = "a key of the store"};
+        return texts[k->source];
+}
 
 char *git_host_text(const struct git_host *h) {
         _cleanup_strbuf_ struct strbuf b = {};
@@ -147,7 +156,9 @@ char *git_sign_text(const struct git_sign *s) {
 }
 
 static void json_key(struct json *j, const struct git_key *k) {
-        json_str(j, "key", k->source == GIT_KEY_AGENT ? "agent" : "file");
+        static const char *const texts[] = {[GIT_KEY_AGENT] = "agent", [GIT_KEY_FILE] = "file", [GIT_KEY_STORE] = "store"};
+
+        json_str(j, "key", texts[k->source]);
         json_str(j, "public_key", k->public_key);
 }
 

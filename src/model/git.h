@@ -15,10 +15,11 @@
 #define GIT_TEXT_MAX 4096u        /* bytes of any other text */
 #define GIT_OBJECT_MAX (1u << 20) /* bytes of a commit or tag that is signed */
 
-enum git_key_source { GIT_KEY_AGENT, GIT_KEY_FILE };
+enum git_key_source { GIT_KEY_AGENT, GIT_KEY_FILE, GIT_KEY_STORE };
 struct git_key {
         enum git_key_source source;
         char *path;       /* GIT_KEY_FILE: as written, until the run is prepared */
+        char *name;       /* GIT_KEY_STORE: of belljar secret */
         char *public_key; /* one line, as in authorized_keys; NULL: none was written */
 };
 

@@ -27,43 +27,43 @@ struct form {
 #define GITHUB "api.github.com github.com uploads.github.com"
 /* A prefix that begins with another stands before it. */
 static const struct form forms[] = {
-        {{"GitHub personal access token", "ghp_", GITHUB, NULL, BEARER}, 30, "", CHECKSUM},
-        {{"GitHub OAuth token", "gho_", GITHUB, NULL, BEARER}, 30, "", CHECKSUM},
-        {{"GitHub App user token", "ghu_", GITHUB, NULL, BEARER}, 30, "", CHECKSUM},
-        {{"GitHub App installation token", "ghs_", GITHUB, NULL, BEARER}, 30, "", CHECKSUM},
-        {{"GitHub App refresh token", "ghr_", "github.com", NULL, SECRET_ANY_FIELD, NULL}, 30, "", CHECKSUM},
-        {{"GitHub fine-grained token", "github_pat_", GITHUB, NULL, BEARER}, 40, "_", 0},
-        {{"GitLab personal access token", "glpat-", "gitlab.com", NULL, SECRET_HEADER, "Private-Token: {}"}, 18, "-_.", 0},
-        {{"npm token", "npm_", NULL, "npm-install", BEARER}, 36, "", CHECKSUM},
-        {{"PyPI token", "pypi-", NULL, "pip-install", SECRET_BASIC, "__token__"}, 50, "-_", 0},
-        {{"Anthropic OAuth token", "sk-ant-oat01-", "api.anthropic.com", NULL, BEARER}, 20, "-_", 0},
-        {{"Anthropic API key", "sk-ant-api03-", "api.anthropic.com", NULL, SECRET_HEADER, "x-api-key: {}"}, 20, "-_", 0},
-        {{"Anthropic admin key", "sk-ant-admin01-", "api.anthropic.com", NULL, SECRET_HEADER, "x-api-key: {}"}, 20, "-_", 0},
-        {{"Anthropic key", "sk-ant-", "api.anthropic.com", NULL, SECRET_HEADER, "x-api-key: {}"}, 20, "-_", 0},
-        {{"OpenAI project key", "sk-proj-", "api.openai.com", NULL, BEARER}, 20, "-_", 0},
-        {{"OpenAI service account key", "sk-svcacct-", "api.openai.com", NULL, BEARER}, 20, "-_", 0},
-        {{"OpenAI admin key", "sk-admin-", "api.openai.com", NULL, BEARER}, 20, "-_", 0},
-        {{"OpenRouter key", "sk-or-v1-", "openrouter.ai", NULL, BEARER}, 32, "", 0},
-        {{"API key of OpenAI's form", "sk-", NULL, NULL, BEARER}, 32, "", 0}, /* DeepSeek and others have it too */
-        {{"Groq key", "gsk_", "api.groq.com", NULL, BEARER}, 40, "", 0},
-        {{"xAI key", "xai-", "api.x.ai", NULL, BEARER}, 40, "", 0},
-        {{"Google API key", "AIza", "*.googleapis.com", NULL, SECRET_HEADER, "x-goog-api-key: {}"}, 35, "-_", 0},
-        {{"Google OAuth token", "ya29.", "*.googleapis.com", NULL, BEARER}, 40, "-_.", 0},
-        {{"AWS access key id", "AKIA", "*.amazonaws.com", NULL, SECRET_ANY_FIELD, NULL}, 16, "", BASE32},
-        {{"AWS temporary access key id", "ASIA", "*.amazonaws.com", NULL, SECRET_ANY_FIELD, NULL}, 16, "", BASE32},
-        {{"Slack bot token", "xoxb-", "slack.com *.slack.com", NULL, BEARER}, 20, "-", 0},
-        {{"Slack user token", "xoxp-", "slack.com *.slack.com", NULL, BEARER}, 20, "-", 0},
-        {{"Slack app token", "xapp-", "slack.com *.slack.com", NULL, BEARER}, 20, "-", 0},
-        {{"Stripe live key", "sk_live_", "api.stripe.com", NULL, BEARER}, 16, "", 0},
-        {{"Stripe test key", "sk_test_", "api.stripe.com", NULL, BEARER}, 16, "", 0},
-        {{"Stripe restricted live key", "rk_live_", "api.stripe.com", NULL, BEARER}, 16, "", 0},
-        {{"Stripe restricted test key", "rk_test_", "api.stripe.com", NULL, BEARER}, 16, "", 0},
-        {{"Hugging Face token", "hf_", "huggingface.co *.huggingface.co", NULL, BEARER}, 30, "", 0},
-        {{"DigitalOcean token", "dop_v1_", "api.digitalocean.com", NULL, BEARER}, 60, "", 0},
-        {{"SendGrid key", "SG.", "api.sendgrid.com", NULL, BEARER}, 60, "-_.", 0},
-        {{"Docker Hub token", "dckr_pat_", "hub.docker.com auth.docker.io", NULL, SECRET_ANY_FIELD, NULL}, 20, "-_", 0},
+        {{"GitHub personal access token", "ghp_", "a GitHub token", GITHUB, NULL, BEARER}, 30, "", CHECKSUM},
+        {{"GitHub OAuth token", "gho_", "a GitHub token", GITHUB, NULL, BEARER}, 30, "", CHECKSUM},
+        {{"GitHub App user token", "ghu_", "a GitHub token", GITHUB, NULL, BEARER}, 30, "", CHECKSUM},
+        {{"GitHub App installation token", "ghs_", "a GitHub token", GITHUB, NULL, BEARER}, 30, "", CHECKSUM},
+        {{"GitHub App refresh token", "ghr_", "a GitHub token", "github.com", NULL, SECRET_ANY_FIELD, NULL}, 30, "", CHECKSUM},
+        {{"GitHub fine-grained token", "github_pat_", "a GitHub token", GITHUB, NULL, BEARER}, 40, "_", 0},
+        {{"GitLab personal access token", "glpat-", "a GitLab token", "gitlab.com", NULL, SECRET_HEADER, "Private-Token: {}"}, 18, "-_.", 0},
+        {{"npm token", "npm_", "an npm token", NULL, "npm-install", BEARER}, 36, "", CHECKSUM},
+        {{"PyPI token", "pypi-", "a PyPI token", NULL, "pip-install", SECRET_BASIC, "__token__"}, 50, "-_", 0},
+        {{"Anthropic OAuth token", "sk-ant-oat01-", "an Anthropic key", "api.anthropic.com", NULL, BEARER}, 20, "-_", 0},
+        {{"Anthropic API key", "sk-ant-api03-", "an Anthropic key", "api.anthropic.com", NULL, SECRET_HEADER, "x-api-key: {}"}, 20, "-_", 0},
+        {{"Anthropic admin key", "sk-ant-admin01-", "an Anthropic key", "api.anthropic.com", NULL, SECRET_HEADER, "x-api-key: {}"}, 20, "-_", 0},
+        {{"Anthropic key", "sk-ant-", "an Anthropic key", "api.anthropic.com", NULL, SECRET_HEADER, "x-api-key: {}"}, 20, "-_", 0},
+        {{"OpenAI project key", "sk-proj-", "an OpenAI key", "api.openai.com", NULL, BEARER}, 20, "-_", 0},
+        {{"OpenAI service account key", "sk-svcacct-", "an OpenAI key", "api.openai.com", NULL, BEARER}, 20, "-_", 0},
+        {{"OpenAI admin key", "sk-admin-", "an OpenAI key", "api.openai.com", NULL, BEARER}, 20, "-_", 0},
+        {{"OpenRouter key", "sk-or-v1-", "an OpenRouter key", "openrouter.ai", NULL, BEARER}, 32, "", 0},
+        {{"API key of OpenAI's form", "sk-", "an API key (sk-)", NULL, NULL, BEARER}, 32, "", 0}, /* DeepSeek and others have it too */
+        {{"Groq key", "gsk_", "a Groq key", "api.groq.com", NULL, BEARER}, 40, "", 0},
+        {{"xAI key", "xai-", "an xAI key", "api.x.ai", NULL, BEARER}, 40, "", 0},
+        {{"Google API key", "AIza", "a Google key", "*.googleapis.com", NULL, SECRET_HEADER, "x-goog-api-key: {}"}, 35, "-_", 0},
+        {{"Google OAuth token", "ya29.", "a Google token", "*.googleapis.com", NULL, BEARER}, 40, "-_.", 0},
+        {{"AWS access key id", "AKIA", "an AWS key", "*.amazonaws.com", NULL, SECRET_ANY_FIELD, NULL}, 16, "", BASE32},
+        {{"AWS temporary access key id", "ASIA", "an AWS key", "*.amazonaws.com", NULL, SECRET_ANY_FIELD, NULL}, 16, "", BASE32},
+        {{"Slack bot token", "xoxb-", "a Slack token", "slack.com *.slack.com", NULL, BEARER}, 20, "-", 0},
+        {{"Slack user token", "xoxp-", "a Slack token", "slack.com *.slack.com", NULL, BEARER}, 20, "-", 0},
+        {{"Slack app token", "xapp-", "a Slack token", "slack.com *.slack.com", NULL, BEARER}, 20, "-", 0},
+        {{"Stripe live key", "sk_live_", "a Stripe key", "api.stripe.com", NULL, BEARER}, 16, "", 0},
+        {{"Stripe test key", "sk_test_", NULL, "api.stripe.com", NULL, BEARER}, 16, "", 0},
+        {{"Stripe restricted live key", "rk_live_", "a Stripe key", "api.stripe.com", NULL, BEARER}, 16, "", 0},
+        {{"Stripe restricted test key", "rk_test_", NULL, "api.stripe.com", NULL, BEARER}, 16, "", 0},
+        {{"Hugging Face token", "hf_", "a Hugging Face token", "huggingface.co *.huggingface.co", NULL, BEARER}, 30, "", 0},
+        {{"DigitalOcean token", "dop_v1_", "a DigitalOcean token", "api.digitalocean.com", NULL, BEARER}, 60, "", 0},
+        {{"SendGrid key", "SG.", "a SendGrid key", "api.sendgrid.com", NULL, BEARER}, 60, "-_.", 0},
+        {{"Docker Hub token", "dckr_pat_", "a Docker Hub token", "hub.docker.com auth.docker.io", NULL, SECRET_ANY_FIELD, NULL}, 20, "-_", 0},
 };
-static const struct form jwt = {{"JSON Web Token", "eyJ", NULL, NULL, BEARER}, 20, "-_", 0};
+static const struct form jwt = {{"JSON Web Token", "eyJ", NULL, NULL, NULL, BEARER}, 20, "-_", 0};
 
 static bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 static bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
@@ -130,6 +130,11 @@ static const struct form *form_of(const char *value, size_t n) {
         const struct form *f = form_at(value, n, &all);
 
         return f && all == n ? f : NULL;
+}
+
+const struct secret_kind *secret_kind_at(const char *s, size_t n, size_t *ret_n) {
+        const struct form *f = form_at(s, n, ret_n);
+        return f ? &f->kind : NULL;
 }
 
 const struct secret_kind *secret_kind_of(const char *value, size_t n) {

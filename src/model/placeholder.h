@@ -32,6 +32,7 @@ int placeholder_make(const char *value, size_t n, const uint8_t *random, size_t 
 struct secret_kind {
         const char *name;   /* for people: "GitHub personal access token" */
         const char *prefix;
+        const char *found;  /* for people, where one lies about: "a GitHub token". NULL: that is no finding, as with keys for tests */
         const char *hosts;  /* it is for, separated by blanks; "*." begins one for all beneath. NULL: of many, or its own */
         const char *preset; /* of policies/, whose hosts it is for, where hosts is NULL; NULL: none */
         /* How it is usually sent. form: "Authorization: Bearer {}" of SECRET_HEADER, the user of SECRET_BASIC, the key of
@@ -41,6 +42,9 @@ struct secret_kind {
 };
 /* That of a whole value; NULL: none that is known. */
 const struct secret_kind *secret_kind_of(const char *value, size_t n);
+
+/* That of what a text begins with, and how many bytes it has. */
+const struct secret_kind *secret_kind_at(const char *s, size_t n, size_t *ret_n);
 
 /* True where a header field's value looks like a credential: of an authorization or key field anything that can be one, of
  * any other field a word of a known kind. The name may be of any case; blanks around the value do not count. What the broker

@@ -107,7 +107,7 @@ static json_t *texts(const struct policy_key *k) {
 static json_t *git_text(const struct policy_key *k) {
         const char *leaf = policy_key_leaf(k);
 
-        return text(streq(leaf, "key")    ? "^(agent|file:.+)$"
+        return text(streq(leaf, "key")    ? "^(agent|file:.+|store:[A-Za-z0-9_-]{1,64})$"
                     : streq(leaf, "user") ? "^[A-Za-z0-9._][A-Za-z0-9._-]*$"
                     : streq(leaf, "as")   ? "^[^<>]*<[^<>]+>$"
                                           : "^[a-z0-9@.-]+ [A-Za-z0-9+/=]+( .*)?$",

@@ -16,31 +16,6 @@
 
 /* --- PEM --- */
 
-/* What stands between two lines of dashes; 0: it is no base64, or too long. */
-static size_t decode(const char *p, const char *end, uint8_t *out, size_t size) {
-        uint32_t bits = 0;
-        unsigned have = 0;
-        size_t n = 0;
-
-        for (; p < end && *p != '='; p++) {
-                int v = *p == '-' || *p == '_' ? -1 : base64_value(*p);
-                if (v < 0) {
-                        if (*p != '\n' && *p != '\r' && *p != ' ' && *p != '\t')
-                                return 0;
-                        continue;
-                }
-                bits = bits << 6 | (uint32_t)v;
-                have += 6;
-                if (have >= 8) {
-                        have -= 8;
-                        if (n == size)
-                                return 0;
-                        out[n++] = (uint8_t)(bits >> have);
-                }
-        }
-        return n;
-}
-
 /* The certificate's own bytes: OpenSSL's "TRUSTED CERTIFICATE" has more behind it. 0: it is none. */
 static size_t certificate_size(const uint8_t *p, size_t n) {
         size_t at = 2, len;
@@ -74,7 +49,8 @@ static size_t next_certificate(const char **at, const char *end, uint8_t *out) {
                 *at = last + sizeof(stop) - 1;
                 if (!memmem(p, (size_t)(line - p), kind, sizeof(kind) - 1))
                         continue;
-                size_t n = certificate_size(out, decode(line, last, out, CERTIFICATE_MAX));
+                ssize_t got = base64_decode_lines(line, (size_t)(last - line), (char *)out, CERTIFICATE_MAX);
+                size_t n = got < 0 ? 0 : certificate_size(out, (size_t)got);
                 if (n > 0)
                         return n;
         }

@@ -66,6 +66,23 @@ uint64_t host_memory(void) {
         return sysinfo(&si) < 0 ? 0 : (uint64_t)si.totalram * si.mem_unit;
 }
 
+int host_place(const char *path, char **ret, struct error *e) {
+        char kept[16] = "";
+        struct stat st;
+
+        *ret = realpath(path, NULL);
+        if (*ret)
+                return 0;
+        if (errno == ENOMEM)
+                return error_set(e, ENOMEM, "out of memory");
+        bool seen = stat(path, &st) == 0;
+        if (seen && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || S_ISCHR(st.st_mode)))
+                return 0;
+        if (seen && str_after(path, "/proc/self/fd/") && readlink(path, kept, sizeof(kept) - 1) > 0 && str_after(kept, "/memfd:"))
+                return 0;
+        return error_set(e, ESTALE, "it cannot be told where %s stands: it was removed or moved", path);
+}
+
 int host_resolve(const char *path, const char *base, const char *home, char **ret, struct error *e) {
         _cleanup_free_ char *joined = NULL, *clean = NULL, *real = NULL;
         const char *rest;

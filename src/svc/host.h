@@ -22,6 +22,9 @@ int host_gather(struct plan *p, const struct policy *policy, const char *mountin
 /* A path of a policy: "~" and "~/x" by home, relative ones by base, cleaned, links resolved as far as it exists.
  * Allocated. */
 int host_resolve(const char *path, const char *base, const char *home, char **ret, struct error *e) _must_check_;
+/* Where the file stands that was read by this name. *ret NULL: it is none (a pipe, a process substitution, what another belljar keeps
+ * in memory). -ESTALE where it is a file, but nothing says where, as when it was removed meanwhile. Allocated. */
+int host_place(const char *path, char **ret, struct error *e) _must_check_;
 /* The caller's home: $HOME where it is absolute and a directory, else that of /etc/passwd. Allocated. */
 char *host_home(void);
 /* Where a program of Belljar's own stands: beside the one that runs (build tree, libexec), or in ../libexec/belljar.

@@ -43,9 +43,13 @@ static int say(const char *what, struct error *e) {
 /* Bytes of what this source may have. */
 static size_t value_max(const struct secret *s) { return s->is_key ? SECRET_KEY_MAX : SECRET_VALUE_MAX; }
 
+bool secret_is_pem(const struct vault_text *v) { return v->n > 11 && memcmp(v->p, "-----BEGIN ", 11) == 0; }
+
 int secret_key_check(const char *what, const struct vault_text *v, struct error *e) {
-        const char *begin = "-----BEGIN ";
-        bool good = v->n > strlen(begin) && v->n <= SECRET_KEY_MAX && strncmp(v->p, begin, strlen(begin)) == 0;
+        bool good = v->n <= SECRET_KEY_MAX && secret_is_pem(v);
+        const char *line = good ? memchr(v->p, '\n', v->n) : NULL, *kind = line ? memmem(v->p, (size_t)(line - v->p), " PRIVATE KEY-----", 17) : NULL;
+
+        good = kind && memmem(line, (size_t)(v->p + v->n - line), "\n-----END ", 10);
 
         for (size_t i = 0; good && i < v->n; i++)
                 good = (v->p[i] >= 0x20 && v->p[i] <= 0x7e) || v->p[i] == '\n' || v->p[i] == '\r';
@@ -53,6 +57,10 @@ int secret_key_check(const char *what, const struct vault_text *v, struct error 
 }
 
 int secret_value_check(const char *what, const struct vault_text *v, struct error *e) {
+        if (secret_is_pem(v)) {
+                error_set(e, EINVAL, "%s is a key in PEM form, which no request carries", what);
+                return error_fix(e, "git_ssh, sign and github_app take a private key: belljar secret set NAME --key-file FILE, and store:NAME there");
+        }
         if (v->n < SECRET_VALUE_MIN || v->n > SECRET_VALUE_MAX) {
                 error_set(e, EINVAL, v->n == 0 ? "%s is empty" : v->n < SECRET_VALUE_MIN ? "%s is too short" : "%s is too long", what);
                 return error_fix(e, "a secret has %u to %u characters; what is shorter would be found everywhere", SECRET_VALUE_MIN, SECRET_VALUE_MAX);
@@ -258,8 +266,8 @@ static int read_store(const struct secret *s, struct vault_text *ret, struct err
 
         if (r < 0)
                 return say(label(s, l), e);
-        char word[] = "secret", give_word[] = "give", dashes[] = "--";
-        return read_program(s, (char *[]){tool, word, give_word, dashes, s->from, NULL}, SECRET_STORE_TIME, ret, e);
+        char word[] = "secret", give_word[] = "give", key_word[] = "give-key", dashes[] = "--";
+        return read_program(s, (char *[]){tool, word, s->is_key ? key_word : give_word, dashes, s->from, NULL}, SECRET_STORE_TIME, ret, e);
 }
 
 static int read_keyring(const struct secret *s, struct vault_text *ret, struct error *e) {

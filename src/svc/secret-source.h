@@ -25,7 +25,9 @@ int secret_source_read(const struct secret *s, const char *base_dir, struct vaul
 /* The parts of it that `belljar secret` needs as well. what: begins the error's text. */
 /* A value is such as is said above. */
 int secret_value_check(const char *what, const struct vault_text *v, struct error *e) _must_check_;
-/* The same of one that is a key (model/secret.h, is_key): lines of printable ASCII, as PEM has them. */
+/* It begins as PEM does. */
+bool secret_is_pem(const struct vault_text *v);
+/* The same of one that is a key (model/secret.h, is_key): a private key in PEM form, lines of printable ASCII. */
 int secret_key_check(const char *what, const struct vault_text *v, struct error *e) _must_check_;
 /* A file's text without a newline at its end: a regular file that only its owner can read, unless that is root. -EFBIG beyond
  * max bytes. */

@@ -15,7 +15,7 @@
 #define FIRST_LINE "belljar-secrets 1"
 #define KIND_MAX 64u
 /* Of a secret: twice its box and nonce in hexadecimal, its name and kind, and words. */
-#define LINE_MAX_ (2 * (SECRET_VALUE_MAX + STORE_TAG_SIZE + STORE_NONCE_SIZE) + SECRET_NAME_MAX + KIND_MAX + 64)
+#define LINE_MAX_ (2 * (SECRET_KEY_MAX + STORE_TAG_SIZE + STORE_NONCE_SIZE) + SECRET_NAME_MAX + KIND_MAX + 64)
 #define FILE_MAX (STORE_SECRETS_MAX * (size_t)LINE_MAX_ + 1024)
 
 static void secret_free(struct store_secret *s) {
@@ -106,7 +106,8 @@ static bool read_secret_line(struct store_secret *s, char *line) {
             !from_hex(p[3], s->nonce, STORE_NONCE_SIZE) || !good_kind(p[5]))
                 return false;
         s->n_box = strlen(p[4]) / 2;
-        if (s->n_box < STORE_TAG_SIZE + SECRET_VALUE_MIN || s->n_box > STORE_TAG_SIZE + SECRET_VALUE_MAX || !(s->box = malloc(s->n_box)) ||
+        size_t max = streq(p[5], STORE_KIND_KEY) ? SECRET_KEY_MAX : SECRET_VALUE_MAX;
+        if (s->n_box < STORE_TAG_SIZE + SECRET_VALUE_MIN || s->n_box > STORE_TAG_SIZE + max || !(s->box = malloc(s->n_box)) ||
             !from_hex(p[4], s->box, s->n_box) || !(s->name = strdup(p[1])))
                 return false;
         return streq(p[5], "-") || (s->kind = strdup(p[5]));
@@ -229,6 +230,11 @@ static bool find(const struct secret_store *s, const char *name, size_t *ret) {
 bool secret_store_has(const struct secret_store *s, const char *name) {
         size_t i;
         return find(s, name, &i);
+}
+
+bool secret_store_has_key(const struct secret_store *s, const char *name) {
+        size_t i;
+        return find(s, name, &i) && s->secrets[i].kind && streq(s->secrets[i].kind, STORE_KIND_KEY);
 }
 
 static int unseal(const struct secret_store *s, const struct store_secret *one, struct vault_text *ret, struct error *e) {

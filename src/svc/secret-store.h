@@ -24,6 +24,7 @@
 #define STORE_NONCE_SIZE 24u
 #define STORE_TAG_SIZE 16u
 #define STORE_SALT_SIZE 16u
+#define STORE_KIND_KEY "private key" /* the kind of one of several lines (secret_key_check), and of no other */
 
 struct store_secret {
         char *name;
@@ -63,6 +64,8 @@ int secret_store_unlock(struct secret_store *s, store_ask_fn ask, unsigned attem
 int secret_store_forget(const struct secret_store *s, struct error *e) _must_check_;
 
 bool secret_store_has(const struct secret_store *s, const char *name);
+/* The one of this name is a private key. What is said here of one that was changed holds no longer than until it is opened. */
+bool secret_store_has_key(const struct secret_store *s, const char *name);
 /* Both: of an unlocked one, else -ENOKEY. */
 int secret_store_get(const struct secret_store *s, const char *name, struct vault_text *ret, struct error *e) _must_check_;
 /* Adds or replaces. Takes the lock, reads again what others have changed meanwhile, writes whole, durably. */

@@ -73,7 +73,8 @@ TEST(secret_forms) {
         static const struct { const char *prefix, *rest, *what;
         } yes[] = {{"ghp", "_0123456789abcdefghijABCDEFGHIJ012345", "a GitHub token"},
                 {"github_", "pat_11ABCDEFG0123456789_abcdefghijklmnopqrstuvwxyz", "a GitHub token"},
-                {"AKI", "A0123456789ABCDEF", "an AWS key"}, {"xox", "b-123456789012-abcdefghijkl", "a Slack token"},
+                {"AKI", "A0123456789ABCDEF", "an AWS key"}, {"xai", "-0123456789abcdefghijABCDEFGHIJ0123456789", "an xAI key"},
+                {"AGE-SECRET", "-KEY-1QQPQZRY9X8GF2TVDW0S3JN54KHCE6MUA7LQPZRY9X8GF2TVDW0S3JN54K", "an age key"}, {"xox", "b-123456789012-abcdefghijkl", "a Slack token"},
                 {"sk-", "ant-api03-abcdefghijklmnopqrst", "an Anthropic key"},
                 {"sk-", "abcdefghijklmnopqrstuvwxyzABCDEF0123", "an API key (sk-)"},
                 {"-----BEGIN ", "RSA PRIVATE KEY-----\nMII", "a private key"},
@@ -84,7 +85,7 @@ TEST(secret_forms) {
         static const char *const no[] = {"", "ghp_short", "sk-", "AKIA", "postgres://u@db/x", "postgres://u:${PW}@db",
                 "postgres://u:@db", "http://h:80/x@y", "-----BEGIN CERTIFICATE-----", "-----BEGIN PUBLIC KEY-----",
                 "task-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL0123", "sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "://",
-                "://:", "-----BEGIN ", "a://b:c", "ghp_"};
+                "://:", "-----BEGIN ", "a://b:c", "ghp_", "sk_test_0123456789abcdefghij"};
         for (size_t i = 0; i < ELEMENTSOF(yes); i++) {
                 char s[200];
                 snprintf(s, sizeof(s), "%s%s", yes[i].prefix, yes[i].rest);

@@ -87,6 +87,8 @@ TEST(parts_of_an_entry) {
         check(git_add_repository(&h, "", &e) < 0 && git_add_repository(&h, "a/../b", &e) < 0 && git_add_repository(&h, "a b", &e) < 0 && git_add_repository(&h, "-a", &e) < 0);
         check(git_set_user(&h, "-l", &e) < 0 && git_set_user(&h, "a b", &e) < 0 && git_set_user(&h, "a.b-c", &e) == 0);
         check(git_set_key(&h.key, "agent", &e) == 0 && git_set_key(&h.key, "x", &e) < 0 && git_set_key(&h.key, "file:", &e) < 0 && git_set_key(&h.key, "file:/k", &e) == 0);
+        check(git_set_key(&h.key, "store:", &e) < 0 && git_set_key(&h.key, "store:a b", &e) < 0 && git_set_key(&h.key, "store:../x", &e) < 0 && h.key.source == GIT_KEY_FILE);
+        check(git_set_key(&h.key, "store:deploy", &e) == 0 && h.key.source == GIT_KEY_STORE && streq(h.key.name, "deploy"));
         check(git_set_public_key(&h.key, "ssh-ed25519", &e) < 0 && git_set_public_key(&h.key, "-----BEGIN OPENSSH PRIVATE KEY-----", &e) < 0);
         check(git_set_public_key(&h.key, "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5 a b", &e) == 0 && git_set_public_key(&h.key, "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5\nx", &e) < 0);
         check(git_set_as(&s, "A", &e) < 0 && git_set_as(&s, "A <>", &e) < 0 && git_set_as(&s, "A <a@b> x", &e) < 0 && git_set_as(&s, "<a@b>", &e) == 0);

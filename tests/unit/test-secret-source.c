@@ -349,8 +349,11 @@ static long add_key(const char *description, const char *value, size_t n, int ke
 /* What is asked with and never sent may have lines. */
 TEST(keys) {
         static const struct { const char *text; bool good; } t[] = {
-                {"-----BEGIN " "A KEY-----\nabc\r\n-----END", true}, {"-----BEGIN " "A KEY-----\n\x01", false}, {"BEGIN\nabc", false}, {"", false},
-                {"-----BEGIN " "A KEY-----\n\xc3\xa9", false},
+                {"-----BEGIN " "A PRIVATE KEY-----\nabc\r\n-----END", false}, {"-----BEGIN " "A PRIVATE KEY-----\nabc\r\n-----END A", true},
+                {"-----BEGIN " "PRIVATE KEY-----\n-----END PRIVATE KEY-----", true}, {"-----BEGIN " "PRIVATE KEY----- -----END PRIVATE KEY-----", false},
+                {"-----BEGIN " "PUBLIC KEY-----\nabc\n-----END PUBLIC KEY-----", false}, {"-----BEGIN " "A\nB PRIVATE KEY-----\n-----END A", false},
+                {"-----BEGIN " "A PRIVATE KEY-----\n\x01\n-----END A", false}, {"BEGIN\nabc", false}, {"", false},
+                {"-----BEGIN " "A PRIVATE KEY-----\n\xc3\xa9\n-----END A", false},
         };
         for (size_t i = 0; i < ELEMENTSOF(t); i++) {
                 struct vault_text v = {};
@@ -360,12 +363,13 @@ TEST(keys) {
                 memcpy(v.p, t[i].text, n);
                 check((secret_key_check("it", &v, &e) == 0) == t[i].good);
                 check(secret_value_check("it", &v, &e) < 0);
+                check(secret_is_pem(&v) == (strncmp(t[i].text, "-----BEGIN ", 11) == 0));
                 vault_free(&v);
         }
         struct vault_text v = {};
         check(vault_alloc(SECRET_KEY_MAX + 1, &v, NULL) == 0);
         memset(v.p, 'x', v.n);
-        memcpy(v.p, t[0].text, 20);
+        memcpy(v.p, t[1].text, strlen(t[1].text));
         check(secret_key_check("it", &v, NULL) < 0);
         v.p[--v.n] = 0;
         check(secret_key_check("it", &v, NULL) == 0);

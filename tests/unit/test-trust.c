@@ -66,6 +66,7 @@ TEST(keystore) {
         strbuf_puts(&bundle, one);
         strbuf_puts(&bundle, "-----BEGIN PRIVATE KEY-----\nMAMKCww=\n-----END PRIVATE KEY-----\n"); /* none */
         strbuf_puts(&bundle, "-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n");         /* no base64 */
+        strbuf_puts(&bundle, "-----BEGIN CERTIFICATE-----\nMAMB_gM-\n-----END CERTIFICATE-----\n");    /* the other alphabet */
         strbuf_puts(&bundle, PEM("BAMBAgM="));                                                        /* no SEQUENCE */
         strbuf_puts(&bundle, PEM("MH8BAgM="));                                                        /* cut short */
         strbuf_puts(&bundle,

@@ -182,14 +182,16 @@ static struct http_text keep(const char *text, size_t n) {
 
 static bool is_name(struct http_text name, const char *text) { return name.n == strlen(text) && strncasecmp(name.p, text, name.n) == 0; }
 
-/* Which secret's placeholder is in the text, in any form; its identity, or 0. */
+#define UNSEEN UINT32_MAX /* no identity: of what cannot be looked at */
+
+/* Which secret's placeholder is in the text, in any form: its identity, UNSEEN, or 0. */
 static uint32_t find_in(const char *text, size_t n) {
         size_t used = c.used;
         struct http_text copy = keep(text, n);
         uint32_t identity = 0;
 
         if (!copy.p)
-                return 1; /* what cannot be looked at is taken for one; there is room for more than a head */
+                return UNSEEN; /* there is room for more than a head */
         if (rewrite_whole(&c.mask, copy.p, n) > 0)
                 while (redact_found(c.mask.whole, identity++) == 0)
                         ;
@@ -206,7 +208,14 @@ static uint32_t find_in_name(struct http_text name) {
         return 0;
 }
 
+static bool too_much(const char **ret_why) {
+        *ret_why = "the request's head is too long to be given its credential";
+        return false;
+}
+
 static bool misplaced(uint32_t identity, const char *where, const char **ret_why) {
+        if (identity == UNSEEN) /* counted to no secret: it may be any's or none's */
+                return too_much(ret_why);
         account_secret_refused(identity);
         snprintf(c.why, sizeof(c.why), "the placeholder of the secret %.64s stands in %.40s, where it does not belong", c.b.all[identity - 1].name, where);
         *ret_why = c.why;
@@ -218,11 +227,6 @@ static bool add_line(struct http_text name, struct http_text value) {
                 return false;
         c.line[c.n_lines++] = (struct http1_line){name, value};
         return true;
-}
-
-static bool too_much(const char **ret_why) {
-        *ret_why = "the request's head is too long to be given its credential";
-        return false;
 }
 
 /* Takes the pairs with this key out. */

@@ -4,7 +4,8 @@
  *
  * There is no network there: what ssh speaks over is a socket of the sandbox's network (call-dial.c). Whoever sits in between, the
  * sandbox's own processes included, can cut it and no more: ssh asks the server for its host key. Key, public key and known hosts lie in
- * a ramfs, which is in memory alone, never swapped, and ends with the process; a key that is a file's is read by that process and no other. */
+ * a ramfs, which is in memory alone, never swapped, and ends with the process; a key that is a file's is read by that process and no other, one of the store's
+ * comes to it in a pipe (call-keys.h). */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static void put(const char *path, const char *text, size_t n) {
 
 /* In the child: what it needs of the host is read, then it is on its own. Nothing of the caller's environment stays, which is anybody's:
  * variables are options, too. */
-static void isolate(const struct git_key *key, const char *known_hosts, const char *helper, bool protocol) {
+static void isolate(const struct call *c, const struct git_key *key, const char *known_hosts, const char *helper, bool protocol) {
         const char *agent = key->source == GIT_KEY_AGENT ? getenv("SSH_AUTH_SOCK") : NULL;
         _cleanup_vault_ struct vault_text private_key = {};
         _cleanup_free_ char *known = NULL;
@@ -46,6 +47,10 @@ static void isolate(const struct git_key *key, const char *known_hosts, const ch
                 fail(e.msg, 0);
         if (known_hosts && (r = file_read(AT_FDCWD, known_hosts, KNOWN_HOSTS_MAX, &known, &n_known)) < 0 && r != -ENOENT)
                 fail("the known hosts cannot be read", r);
+        if (key->source == GIT_KEY_STORE && c->key < 0)
+                fail("there is no room in this host's pipes to hand the key over", 0);
+        if (key->source == GIT_KEY_STORE && vault_read(c->key, -1, SECRET_KEY_MAX, -1, &private_key, &e) < 0)
+                fail(e.msg, 0);
         if (key->source == GIT_KEY_AGENT && (!agent || access(agent, R_OK | W_OK) < 0))
                 fail("the ssh agent cannot be reached", agent ? errno : 0);
         if ((r = call_view_begin(helper, agent)) < 0)
@@ -62,8 +67,15 @@ static void isolate(const struct git_key *key, const char *known_hosts, const ch
                 fail("the environment cannot be made", errno);
 }
 
+static bool has_file(const struct git_key *key) { return key->source != GIT_KEY_AGENT; }
+
+/* For the program that is started next. */
+static void leave_key(struct call *c, const struct git_key *key) {
+        c->key = key->source == GIT_KEY_STORE ? call_keys_find(c->keys, c->key_fds, key->name) : -1;
+}
+
 /* Everything is said here, so that no file of the host's adds to it (-F none). */
-_noreturn_ static void become_ssh(const struct plan *p, const struct git_host *h, const struct git_ask *a, const char *helper) {
+_noreturn_ static void become_ssh(const struct call *c, const struct git_host *h, const struct git_ask *a, const char *helper) {
         static char known_hosts[] = "UserKnownHostsFile=/known_hosts", proxy[] = "ProxyCommand=" CALL_VIEW_HELPER;
         static char *const fixed[] = {
                 "-F", "none", "-o", "IgnoreUnknown=EnableEscapeCommandline", "-T", "-a", "-x", "-k", "-e", "none", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-o", "UpdateHostKeys=no",
@@ -80,13 +92,13 @@ _noreturn_ static void become_ssh(const struct plan *p, const struct git_host *h
         memcpy(argv + n, fixed, sizeof(fixed));
         n += ELEMENTSOF(fixed);
         snprintf(port, sizeof(port), "%u", h->port);
-        snprintf(identity, sizeof(identity), "IdentityFile=%s", h->key.source == GIT_KEY_FILE || h->key.public_key ? "/key" : "none");
+        snprintf(identity, sizeof(identity), "IdentityFile=%s", has_file(&h->key) || h->key.public_key ? "/key" : "none");
         argv[n++] = "-o";
         argv[n++] = h->known_hosts_own ? "GlobalKnownHostsFile=/etc/ssh/ssh_known_hosts" : "GlobalKnownHostsFile=none";
         argv[n++] = "-o";
         argv[n++] = identity;
         argv[n++] = "-o";
-        argv[n++] = h->key.source == GIT_KEY_FILE || h->key.public_key ? "IdentitiesOnly=yes" : "IdentitiesOnly=no";
+        argv[n++] = has_file(&h->key) || h->key.public_key ? "IdentitiesOnly=yes" : "IdentitiesOnly=no";
         if (a->protocol) {
                 argv[n++] = "-o";
                 argv[n++] = "SendEnv=GIT_PROTOCOL";
@@ -99,8 +111,8 @@ _noreturn_ static void become_ssh(const struct plan *p, const struct git_host *h
         argv[n++] = h->host;
         argv[n++] = (char *)a->command;
         argv[n] = NULL;
-        isolate(&h->key, h->known_hosts, helper, a->protocol);
-        execv(p->ssh, argv);
+        isolate(c, &h->key, h->known_hosts, helper, a->protocol);
+        execv(c->plan->ssh, argv);
         fail("ssh cannot be executed", errno);
 }
 
@@ -133,9 +145,10 @@ int call_ssh(struct call *c) {
                 courier_say(c, "%s:%u cannot be reached from this sandbox: %s", h->host, h->port, strerror(-fd));
                 return 255;
         }
+        leave_key(c, &h->key);
         int r = courier_start(c, &child);
         if (r == 0)
-                become_ssh(c->plan, h, &a, helper);
+                become_ssh(c, h, &a, helper);
         if (r > 0)
                 r = courier_leave_fd(&child, fd);
         if (r < 0) {
@@ -148,20 +161,21 @@ int call_ssh(struct call *c) {
         return courier_relay(c, &child, true, account);
 }
 
-_noreturn_ static void become_keygen(const struct plan *p, const struct git_key *key) {
-        char *argv[] = {"ssh-keygen", "-Y", "sign", "-n", "git", "-f", key->source == GIT_KEY_FILE ? "/key" : "/key.pub", NULL};
+_noreturn_ static void become_keygen(const struct call *c, const struct git_key *key) {
+        char *argv[] = {"ssh-keygen", "-Y", "sign", "-n", "git", "-f", has_file(key) ? "/key" : "/key.pub", NULL};
 
-        isolate(key, NULL, NULL, false);
-        execv(p->ssh_keygen, argv);
+        isolate(c, key, NULL, NULL, false);
+        execv(c->plan->ssh_keygen, argv);
         fail("ssh-keygen cannot be executed", errno);
 }
 
 static int sign(struct call *c, const char *object, size_t n, char **ret, size_t *ret_n) {
         struct courier_child child;
 
+        leave_key(c, &c->plan->git->sign.key);
         int r = courier_start(c, &child);
         if (r == 0)
-                become_keygen(c->plan, &c->plan->git->sign.key);
+                become_keygen(c, &c->plan->git->sign.key);
         return r < 0 ? r : courier_collect(&child, object, n, SIGNATURE_MAX, ret, ret_n);
 }
 

@@ -10,13 +10,14 @@
 #include "base/fd.h"
 #include "role/cli/courier.h"
 
-void calls_take(struct calls *c, const struct plan *plan, struct net_log *log, const int *fds, size_t n) {
+void calls_take(struct calls *c, const struct plan *plan, struct call_keys *keys, struct net_log *log, const int *fds, size_t n) {
         if (c->listener >= 0 || (n != 1 && n != 3)) {
                 for (size_t i = 0; i < n; i++)
                         close(fds[i]);
                 return;
         }
         c->plan = plan;
+        c->keys = keys;
         c->log = log;
         c->listener = fds[0];
         c->userns = n == 3 ? fds[1] : -1;
@@ -49,13 +50,24 @@ static void start(struct calls *c, int conn) {
         while (c->couriers[slot] > 0) /* one is free, or nothing would have been accepted */
                 slot++;
         c->shared->serving[slot] = 0;
+        call_keys_open(c->keys, call.key_fds);
         pid_t pid = fork();
         if (pid == 0) {
                 if (courier_begin(guard) < 0)
                         _exit(125);
-                call = (struct call){.plan = c->plan, .conn = conn, .report = c->report[1], .userns = c->userns, .netns = c->netns, .shared = c->shared, .accounts = c->shared->account, .slot = slot};
+                call.plan = c->plan;
+                call.conn = conn;
+                call.report = c->report[1];
+                call.userns = c->userns;
+                call.netns = c->netns;
+                call.keys = c->keys;
+                call.key = -1;
+                call.shared = c->shared;
+                call.accounts = c->shared->account;
+                call.slot = slot;
                 courier_main(&call);
         }
+        call_keys_close(call.key_fds);
         if (pid > 0) {
                 c->couriers[slot] = pid;
                 c->n++;
@@ -104,6 +116,7 @@ void calls_revoke(struct calls *c, uint32_t which) {
                 return;
         /* Said before it is looked who is at it; a courier says first and looks then (begin of call-git.c): one of both is seen. */
         __atomic_or_fetch(&c->shared->revoked, which, __ATOMIC_SEQ_CST);
+        call_keys_revoke(c->keys, which);
         for (size_t i = 0; i < CALLS_MAX; i++)
                 if (c->couriers[i] > 0 && __atomic_load_n(&c->shared->serving[i], __ATOMIC_SEQ_CST) & which)
                         kill(c->couriers[i], SIGKILL); /* and with it what it has started */

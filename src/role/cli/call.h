@@ -13,6 +13,7 @@
 
 #include "model/plan.h"
 #include "proto/call-msg.h"
+#include "role/cli/call-keys.h"
 #include "role/cli/net-log.h"
 #include "svc/entry.h"
 
@@ -44,6 +45,9 @@ struct call {
         struct call_words words; /* of the sandbox: hostile */
         int conn, report;
         int userns, netns; /* the sandbox's; -1: it has no network */
+        const struct call_keys *keys;
+        int key_fds[CALL_KEYS_MAX];
+        int key; /* of these the one that the next program has beside its three (courier_start); -1: none */
         struct calls_shared *shared;
         struct call_account *accounts; /* in there */
         unsigned slot;                 /* its own, of serving */
@@ -70,6 +74,7 @@ call_kind call_delegate; /* call-delegate.c */
 struct calls {
         const struct plan *plan;
         struct net_log *log;
+        struct call_keys *keys;
         int listener, userns, netns, report[2];
         pid_t couriers[CALLS_MAX]; /* 0: the slot is free */
         size_t n;
@@ -78,7 +83,7 @@ struct calls {
 #define CALLS_NONE (struct calls){.listener = -1, .userns = -1, .netns = -1, .report = {-1, -1}}
 
 /* The run's endpoint and, where it has a network, its namespaces, which are the calls' from here on. */
-void calls_take(struct calls *c, const struct plan *plan, struct net_log *log, const int *fds, size_t n);
+void calls_take(struct calls *c, const struct plan *plan, struct call_keys *keys, struct net_log *log, const int *fds, size_t n);
 #define CALLS_POLL 2u
 void calls_poll(const struct calls *c, struct pollfd p[CALLS_POLL]);
 void calls_events(struct calls *c, const struct pollfd p[CALLS_POLL]);

@@ -200,14 +200,16 @@ int courier_refuse(struct call *c, struct call_account *account, const char *fix
 
 /* Programs of the host. */
 
-/* The child's own three in place, and nothing else. */
-static int arrange(const int from[3]) {
+/* The child's own three in place, its key, and nothing else. */
+static int arrange(const int from[3], int *key) {
         int high[3];
 
         for (int i = 0; i < 3; i++)
                 if ((high[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 32)) < 0)
                         return -errno;
-        if (keep_only((int[]){high[0], high[1], high[2]}, 3) < 0)
+        if (*key >= 0 && (*key = fcntl(*key, F_DUPFD_CLOEXEC, 32)) < 0)
+                return -errno;
+        if (keep_only((int[]){high[0], high[1], high[2], *key}, 4) < 0)
                 return -errno;
         for (int i = 0; i < 3; i++)
                 if (dup2(high[i], i) < 0)
@@ -227,23 +229,27 @@ int courier_isolate(int flags) {
 
         snprintf(u, sizeof(u), "%u %u 1", (unsigned)geteuid(), (unsigned)geteuid());
         snprintf(g, sizeof(g), "%u %u 1", (unsigned)getegid(), (unsigned)getegid());
-        if (unshare(flags) < 0)
+        /* Its maps are the user's to write only where it can be dumped; a fork of a command line that has secrets cannot. */
+        int dumpable = prctl(PR_GET_DUMPABLE);
+        if (unshare(flags) < 0 || prctl(PR_SET_DUMPABLE, 1) < 0)
                 return -errno;
         /* The change of rights has cleared it. */
-        return (r = process_map_ids(0, u, g, 1)) < 0 ? r : die_with_courier();
+        r = process_map_ids(0, u, g, 1);
+        if (dumpable == 0 && prctl(PR_SET_DUMPABLE, 0) < 0)
+                return -errno;
+        return r < 0 ? r : die_with_courier();
 }
 
 pid_t courier_start(struct call *c, struct courier_child *ret) {
         int in[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1}, r = 0;
         pid_t pid = -1;
 
-        (void)c;
         courier_pid = getpid();
         if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, err) < 0 ||
             (pid = fork()) < 0)
                 r = -errno;
         if (pid == 0) {
-                if (arrange((int[]){in[0], out[1], err[1]}) < 0 || die_with_courier() < 0)
+                if (arrange((int[]){in[0], out[1], err[1]}, &c->key) < 0 || die_with_courier() < 0)
                         _exit(125);
                 (void)signal(SIGPIPE, SIG_DFL);
                 return 0;
@@ -251,6 +257,7 @@ pid_t courier_start(struct call *c, struct courier_child *ret) {
         fd_close(in[0]);
         fd_close(out[1]);
         fd_close(err[1]);
+        call_keys_close(c->key_fds); /* nobody else needs one */
         if (r < 0) {
                 fd_close(in[1]);
                 fd_close(out[0]);
@@ -449,8 +456,10 @@ int courier_collect(struct courier_child *child, const void *input, size_t n, si
 void courier_main(struct call *c) {
         struct call_head h;
         int32_t status = EXIT_REFUSED;
+        int keep[4 + CALL_KEYS_MAX] = {c->conn, c->report, c->userns, c->netns};
 
-        if (keep_only((int[]){c->conn, c->report, c->userns, c->netns}, 4) < 0 || receive_frame(c, &h, c->begin) < 0 || h.type != CALL_BEGIN)
+        memcpy(keep + 4, c->key_fds, sizeof(c->key_fds));
+        if (keep_only(keep, ELEMENTSOF(keep)) < 0 || receive_frame(c, &h, c->begin) < 0 || h.type != CALL_BEGIN)
                 _exit(1);
         if (call_words_read(c->begin, h.size, &c->words) < 0)
                 _exit(1);

@@ -25,7 +25,7 @@ struct courier_child {
         int in, out, err; /* the courier's ends; -1: none */
 };
 /* fork(2) with new standard input, output and error: a pipe, a pipe, and a stream socket (belljar-call, courier_leave_fd). The child
- * goes on, has no other descriptors, dies with the courier, and has no signal blocked. 0 in the child. */
+ * goes on, has no other descriptors but c->key, dies with the courier, and has no signal blocked. 0 in the child. */
 pid_t courier_start(struct call *c, struct courier_child *ret) _must_check_;
 /* In the child: namespaces of its own (CLONE_NEW*), CLONE_NEWUSER among them, with its ids mapped to themselves. */
 int courier_isolate(int flags) _must_check_;

@@ -64,8 +64,7 @@ static int set_variable(struct plan *p, const char *name, const char *value, str
         return r < 0 ? error_errno(e, r, "the environment cannot be kept") : 0;
 }
 
-/* The user's own words would carry it inside. */
-static int check_words(const struct plan *p, const struct secret *s, const struct vault_text *value, struct error *e) {
+int credentials_check_words(const struct plan *p, const struct secret *s, const struct vault_text *value, struct error *e) {
         if (!value->p)
                 return 0;
         for (size_t i = 0; i < p->env.n; i++)
@@ -145,7 +144,7 @@ static int mint_all(const struct plan *p, struct credentials *c, struct vault_te
                 const struct secret *s = &c->secrets[i];
                 if (!s->mint)
                         continue;
-                if ((r = check_words(p, s, &c->values[i], e)) == 0 && (!beside[i].p || (r = check_words(p, s, &beside[i], e)) == 0))
+                if ((r = credentials_check_words(p, s, &c->values[i], e)) == 0 && (!beside[i].p || (r = credentials_check_words(p, s, &beside[i], e)) == 0))
                         r = minted_get(s, p, &c->values[i], &beside[i], &c->minted[i], e);
         }
         return r;
@@ -172,7 +171,7 @@ int credentials_read(struct plan *p, const char *base_dir, struct credentials *r
                 if (secret_variable(&s[i]) && (r = set_variable(p, secret_variable(&s[i]), c.placeholders[i], e)) < 0)
                         return r;
         for (size_t i = 0; i < c.n; i++)
-                if ((r = check_words(p, &s[i], &c.values[i], e)) < 0)
+                if ((r = credentials_check_words(p, &s[i], &c.values[i], e)) < 0)
                         return r;
         *ret = c;
         c = (struct credentials){};

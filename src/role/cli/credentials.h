@@ -27,6 +27,9 @@ int credentials_read(struct plan *p, const char *base_dir, struct credentials *r
 int credentials_pipe(const struct plan *p, const struct credentials *c, uint32_t identity) _must_check_;
 /* A secret is over. */
 void credentials_end(struct credentials *c, uint32_t identity, uint32_t why);
+/* The user's own words would carry it inside: -EPERM. */
+int credentials_check_words(const struct plan *p, const struct secret *s, const struct vault_text *value, struct error *e) _must_check_;
+
 /* Minted tokens while the run goes on: where to wait for their providers (at most SECRETS_MAX; returns how many), what comes there, and
  * until when (ms, monotonic; UINT64_MAX: for ever). A bit of what is returned: the secret of that identity has a new value. */
 size_t credentials_poll(const struct credentials *c, struct pollfd *p);

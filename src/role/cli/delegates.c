@@ -65,6 +65,8 @@ static int check_one(const struct run_options *o, const struct prepared *x, cons
                         r = error_fix(e, "keep it in the store, for a run that delegates it: belljar secret set %s", c.policy->network.secrets[i].name);
                 }
         c.no_workspace = c.no_workspace || o->no_workspace;
+        if (r == 0)
+                r = prepare_check_sources(d->file, c.policy->network.secrets, c.policy->network.n_secrets, x->plan, e);
         if (r == 0 && (r = tool_grant_at_start(&c, x, e)) == 0)
                 r = prepare(&c, &y, e);
         run_options_clear(&c);

@@ -357,7 +357,7 @@ static void on_supervisor(struct relay *r, int flags) {
                 net_log_report(&r->g->log, &m.report);
                 break;
         case RUN_CALLS:
-                calls_take(&r->calls, r->g->plan, &r->g->log, fds, n_fds);
+                calls_take(&r->calls, r->g->plan, r->g->call_keys, &r->g->log, fds, n_fds);
                 n_fds = 0;
                 break;
         case RUN_NET_SECRET:

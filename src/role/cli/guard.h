@@ -4,6 +4,7 @@
 
 #include <sys/ioctl.h>
 
+#include "role/cli/call-keys.h"
 #include "role/cli/credentials.h"
 #include "role/cli/net-log.h"
 #include "svc/entry.h"
@@ -17,6 +18,7 @@ struct guard {
         uint64_t output_limit; /* bytes; 0: none */
         const struct plan *plan;
         struct credentials *credentials; /* its secrets */
+        struct call_keys *call_keys;     /* the keys of its calls */
         struct net_log log;
         const struct calls_shared *calls; /* what calls came to (call.h); NULL: the run had none. Set at the end */
         int table, budgets; /* of the policy that is in force, for the log; -1: none. The guard's to close */

@@ -68,6 +68,7 @@ const struct option_spec option_table[] = {
         {OPT_TO, "to", 0, "FILE", IN(POLICY), "compile: write what the rules become to FILE"},
         {OPT_FROM, "from", 0, "SOURCE", IN(SECRET), "set: take the value from env:NAME, file:PATH, command:WORDS or keyring:DESCRIPTION"},
         {OPT_HOST, "host", 0, "HOST[:PORT]", IN(SECRET), "test: ask HOST in place of the provider's own: a GitHub Enterprise, a GitLab, a registry of yours; also at a private address"},
+        {OPT_KEY_FILE, "key-file", 0, "FILE", IN(SECRET), "set: take FILE's text, a private key in PEM form, for git_ssh, sign and github_app"},
         {OPT_PASSPHRASE_FILE, "passphrase-file", 0, "FILE", IN(SECRET), "set: the store's passphrase is FILE's text (default: what BELLJAR_PASSPHRASE_FILE names, else it is asked for)"},
         {OPT_HELP, "help", 'h', NULL, ~0u, "say what a command takes"},
         {OPT_VERSION, "version", 0, NULL, IN(HELP), "print the version"},

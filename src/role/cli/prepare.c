@@ -35,6 +35,7 @@ void prepared_clear(struct prepared *p) {
         image_clear(&p->image);
         net_ca_clear(&p->ca);
         credentials_clear(&p->credentials);
+        call_keys_clear(&p->call_keys);
         free(p->ca_bundle);
         *p = PREPARED_NONE;
 }
@@ -373,19 +374,19 @@ static int plan_nesting(const struct policy *policy, struct plan *p, struct erro
         return r < 0 ? error_errno(e, r, "a note cannot be kept") : 0;
 }
 
-/* A policy names commands that run outside. One that lies in the workspace may have been written by a run before. */
-static int check_sources(const struct run_options *o, const struct plan *p, struct error *e) {
-        _cleanup_free_ char *file = o->policy_file ? realpath(o->policy_file, NULL) : NULL;
-        const bool inside = file && ((p->workspace && path_beneath(file, p->workspace)) || plan_writes_volume(p, file));
+int prepare_check_sources(const char *policy_file, const struct secret *secrets, size_t n, const struct plan *p, struct error *e) {
+        _cleanup_free_ char *file = NULL;
+        const struct secret *s = NULL;
+        int r;
 
-        for (size_t i = 0; inside && i < p->network.n_secrets; i++) {
-                const struct secret *s = &p->network.secrets[i];
-                if (s->source != SECRET_COMMAND || s->line == 0)
-                        continue;
-                error_set(e, EPERM, "%s lies in the workspace or a volume, where a run may have written it, and names a command for the secret %s", file, s->name);
-                return error_fix(e, "keep the policy elsewhere, or name the command yourself: --secret '%s=command:...'", s->name);
-        }
-        return 0;
+        for (size_t i = 0; i < n && !s; i++)
+                if (secrets[i].source == SECRET_COMMAND && secrets[i].line != 0)
+                        s = &secrets[i];
+        if (!s || !policy_file)
+                return 0;
+        if ((r = host_place(policy_file, &file, e)) == 0 && file && ((p->workspace && path_beneath(file, p->workspace)) || plan_writes_volume(p, file)))
+                r = error_set(e, EPERM, "%s lies in the workspace or a volume, where a run may have written it, and names a command for the secret %s", file, s->name);
+        return r < 0 ? error_fix(e, "keep the policy elsewhere, or name the command yourself: --secret '%s=command:...'", s->name) : 0;
 }
 
 int prepare(const struct run_options *o, struct prepared *ret, struct error *e) {
@@ -447,7 +448,7 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
             (r = prepare_trust(o, &x, e)) < 0 || (r = prepare_delegates(o, &x, e)) < 0 || (r = prepare_calls(o, &x, e)) < 0 ||
             (r = view_plan(p, o->policy, &x.host.view, e)) < 0 ||
             (!p->image && (r = plan_command(o, &x, e)) < 0) || (r = prepare_trust_environment(o, &x, e)) < 0 || (r = prepare_calls_environment(o, &x, e)) < 0 ||
-            (r = check_sources(o, p, e)) < 0 || (o->n_delegates && (r = tool_delegates(o, &x, e)) < 0) || (o->grant && (r = o->grant->check(o->grant, o, p, e)) < 0) || (!o->dry_run && (r = credentials_read(p, NULL, &x.credentials, e)) < 0))
+            (r = prepare_check_sources(o->policy_file, p->network.secrets, p->network.n_secrets, p, e)) < 0 || (o->n_delegates && (r = tool_delegates(o, &x, e)) < 0) || (o->grant && (r = o->grant->check(o->grant, o, p, e)) < 0) || (!o->dry_run && ((r = credentials_read(p, NULL, &x.credentials, e)) < 0 || (r = call_keys_read(p, &x.call_keys, e)) < 0)))
                 return r;
         *ret = x;
         x = PREPARED_NONE;

@@ -5,6 +5,7 @@
 #include "model/plan.h"
 #include "model/policy.h"
 #include "model/risk.h"
+#include "role/cli/call-keys.h"
 #include "role/cli/credentials.h"
 #include "role/cli/grant.h"
 #include "svc/host.h"
@@ -57,6 +58,7 @@ struct prepared {
         struct image_user user;/* likewise: whom the command runs as */
         struct net_ca ca; /* the sandbox's; where it has a network */
         struct credentials credentials; /* of plan->network.secrets; none of a dry run */
+        struct call_keys call_keys;     /* of plan->git, likewise */
         char *ca_bundle;  /* where there is one: the file inside that the CA is in with all others */
 };
 #define PREPARED_NONE (struct prepared){.id_lock = -EBADF, .workspace_lock = -EBADF, .ca = NET_CA_NONE}
@@ -93,6 +95,8 @@ int prepare_calls(const struct run_options *o, struct prepared *x, struct error 
 int prepare_calls_environment(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
 /* --delegate (prepare-delegates.c); before prepare_calls. */
 int prepare_delegates(const struct run_options *o, struct prepared *x, struct error *e) _must_check_;
+/* A policy names commands that run outside. One that lies where a run of this plan writes may have been written by a run before. */
+int prepare_check_sources(const char *policy_file, const struct secret *secrets, size_t n, const struct plan *p, struct error *e) _must_check_;
 /* What -v shows (prepare-volumes.c). */
 int prepare_volumes(const struct policy *policy, struct prepared *x, struct error *e) _must_check_;
 /* The sandbox's CA, where a rule looks at requests within TLS, and what the view has so that programs trust it; then, once the

@@ -262,7 +262,7 @@ static void say_published(const struct plan_publish *p) {
 static int start_and_guard(const struct run_options *o, struct prepared *x, struct state *s, struct strlist *hidden,
                            struct run_result *res, struct error *e) {
         struct plan *p = x->plan;
-        struct guard g = {.supervisor = -1, .out = {-1, -1}, .plan = p, .credentials = &x->credentials, .table = -1, .budgets = -1, .log = {.events = o->events > 0 ? o->events : -1, .ca = x->ca.cert}};
+        struct guard g = {.supervisor = -1, .out = {-1, -1}, .plan = p, .credentials = &x->credentials, .call_keys = &x->call_keys, .table = -1, .budgets = -1, .log = {.events = o->events > 0 ? o->events : -1, .ca = x->ca.cert}};
         struct supervise sup = {.plan = p, .state = s, .remove = o->rm, .table = -1, .budgets = -1, .given = -1, .ca = x->ca.fd,
                                 .parent = o->grant ? o->grant->link : -1, .parent_process = o->grant ? o->grant->process : -1};
         struct cgroup cg = {.v2 = -EBADF};

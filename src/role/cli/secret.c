@@ -19,7 +19,7 @@
 #define PASSPHRASE_VARIABLE "BELLJAR_PASSPHRASE_FILE"
 
 struct arguments {
-        const char *from, *passphrase_file;
+        const char *from, *key_file, *passphrase_file;
         struct secret_test test;
         bool json, tests; /* tests: an option of test alone */
 };
@@ -34,6 +34,7 @@ static int on_option(int id, const char *arg, void *data, struct error *e) {
         }
         switch (id) {
         case OPT_FROM: a->from = arg; return 0;
+        case OPT_KEY_FILE: a->key_file = arg; return 0;
         case OPT_HOST: a->test.host = arg; a->tests = true; return 0;
         case OPT_PASSPHRASE_FILE: a->passphrase_file = arg; return 0;
         case OPT_JSON: a->json = true; return 0;
@@ -68,28 +69,38 @@ static int unlock(struct secret_store *s, struct arguments *a, struct error *e) 
         return secret_store_unlock(s, ask_passphrase, a->passphrase_file ? 1 : 3, a, e);
 }
 
-/* From another source, from what stdin has, or typed. */
-static int read_value(const char *name, const char *from, struct vault_text *ret, struct error *e) {
+static int read_from(const char *name, const char *from, struct vault_text *ret, struct error *e) {
+        struct secret s = {.name = strdup(name)};
+        int r = s.name ? secret_parse_source(from, &s, e) : error_set(e, ENOMEM, "out of memory");
+
+        if (r >= 0 && s.source == SECRET_STORE)
+                r = error_set(e, EINVAL, "the store does not take a secret from itself");
+        if (r >= 0)
+                r = secret_source_read(&s, NULL, ret, e);
+        secret_clear(&s);
+        return r;
+}
+
+/* From another source, from what stdin has, or typed. A private key is known by its form. */
+static int read_value(const char *name, const struct arguments *a, struct vault_text *ret, bool *ret_key, struct error *e) {
         _cleanup_free_ char *what = str_printf("the value of %s", name), *prompt = str_printf("Value of %s (it is not shown): ", name);
         int r;
 
         if (!what || !prompt)
                 return error_set(e, ENOMEM, "out of memory");
-        if (from) {
-                struct secret s = {.name = strdup(name)};
-                r = s.name ? secret_parse_source(from, &s, e) : error_set(e, ENOMEM, "out of memory");
-                if (r >= 0 && s.source == SECRET_STORE)
-                        r = error_set(e, EINVAL, "the store does not take a secret from itself");
-                if (r >= 0)
-                        r = secret_source_read(&s, NULL, ret, e);
-                secret_clear(&s);
-                return r;
-        }
-        if (isatty(0))
+        if (a->from)
+                return read_from(name, a->from, ret, e);
+        if (a->key_file)
+                r = secret_file_read(a->key_file, a->key_file, SECRET_KEY_MAX, ret, e);
+        else if (isatty(0))
                 r = ask_hidden(prompt, SECRET_VALUE_MAX, ret, e);
-        else if ((r = vault_read(0, -1, SECRET_VALUE_MAX + 1, -1, ret, e)) >= 0 && ret->n > 0 && ret->p[ret->n - 1] == '\n')
+        else if ((r = vault_read(0, -1, SECRET_KEY_MAX + 1, -1, ret, e)) >= 0 && ret->n > 0 && ret->p[ret->n - 1] == '\n')
                 ret->p[--ret->n] = 0;
-        if (r >= 0 && (r = secret_value_check(what, ret, e)) < 0)
+        if (r < 0)
+                return r;
+        *ret_key = a->key_file || (secret_is_pem(ret) && !isatty(0));
+        r = *ret_key ? secret_key_check(a->key_file ? a->key_file : what, ret, e) : secret_value_check(what, ret, e);
+        if (r < 0)
                 vault_free(ret);
         return r;
 }
@@ -102,15 +113,17 @@ static void warn_unlocked(const struct vault_text *v) {
 static int set(char *name, struct arguments *a, struct error *e) {
         _cleanup_secret_store_ struct secret_store s = {};
         _cleanup_vault_ struct vault_text v = {};
+        bool is_key = false;
         int r = secret_store_open(&s, e);
 
-        if (r < 0 || (r = unlock(&s, a, e)) < 0 || (r = read_value(name, a->from, &v, e)) < 0)
+        if (r < 0 || (r = unlock(&s, a, e)) < 0 || (r = read_value(name, a, &v, &is_key, e)) < 0)
                 return r;
         warn_unlocked(&v);
-        const struct secret_kind *kind = secret_kind_of(v.p, v.n);
-        if ((r = secret_store_set(&s, name, kind ? kind->name : NULL, &v, e)) < 0)
+        const struct secret_kind *known = is_key ? NULL : secret_kind_of(v.p, v.n);
+        const char *kind = is_key ? STORE_KIND_KEY : known ? known->name : NULL;
+        if ((r = secret_store_set(&s, name, kind, &v, e)) < 0)
                 return r;
-        fprintf(stderr, "belljar: %s is in %s%s%s\n", name, s.path, kind ? ": " : "", kind ? kind->name : "");
+        fprintf(stderr, "belljar: %s is in %s%s%s\n", name, s.path, kind ? ": " : "", kind ? kind : "");
         return 0;
 }
 
@@ -163,8 +176,24 @@ static int lock(struct error *e) {
         return r < 0 ? r : secret_store_forget(&s, e);
 }
 
+enum wanted { ANY, VALUE, KEY };
+
+/* A key is never sent, and nothing else logs in or signs. */
+static int check_kind(const struct secret_store *s, const char *name, enum wanted what, struct error *e) {
+        bool is_key = secret_store_has_key(s, name);
+
+        if (what == ANY || !secret_store_has(s, name) || is_key == (what == KEY))
+                return 0;
+        if (is_key) {
+                error_set(e, EINVAL, "the store's %s is a private key, which no request carries", name);
+                return error_fix(e, "git_ssh, sign and github_app take it; name a secret of another kind here (belljar secret ls)");
+        }
+        error_set(e, EINVAL, "the store's %s is no private key", name);
+        return error_fix(e, "belljar secret set NAME --key-file FILE adds one; belljar secret ls lists what there is");
+}
+
 /* The value goes into the pipe that stdout is, and nowhere else. */
-static int hand_over(const char *name, struct arguments *a, struct error *e) {
+static int hand_over(const char *name, enum wanted what, struct arguments *a, struct error *e) {
         _cleanup_secret_store_ struct secret_store s = {};
         _cleanup_vault_ struct vault_text v = {};
         struct stat st;
@@ -172,7 +201,7 @@ static int hand_over(const char *name, struct arguments *a, struct error *e) {
         if (fstat(1, &st) < 0 || !S_ISFIFO(st.st_mode))
                 return error_set(e, EPERM, "a value is written to a pipe only: neither a terminal nor a file gets it");
         int r = secret_store_open(&s, e);
-        if (r < 0)
+        if (r < 0 || (r = check_kind(&s, name, what, e)) < 0)
                 return r;
         /* Nobody is asked for a passphrase because of a name that is not there. */
         if ((secret_store_has(&s, name) && (r = unlock(&s, a, e)) < 0) || (r = secret_store_get(&s, name, &v, e)) < 0)
@@ -183,10 +212,10 @@ static int hand_over(const char *name, struct arguments *a, struct error *e) {
 }
 
 /* For `store:` of a run (secret-source.c), which says what there is to say: why there is no value goes into the pipe as well. */
-static int give(const char *name, struct arguments *a) {
+static int give(const char *name, enum wanted what, struct arguments *a) {
         struct error e = {};
 
-        if (hand_over(name, a, &e) >= 0)
+        if (hand_over(name, what, a, &e) >= 0)
                 return 0;
         (void)!fd_write_all(1, e.msg, strlen(e.msg));
         if (e.fix[0] && fd_write_all(1, "\n", 1) >= 0)
@@ -222,7 +251,7 @@ static int dispatch(const char *verb, char **names, int n, struct arguments *a, 
         bool is_set = streq(verb, "set"), is_rm = streq(verb, "rm") || streq(verb, "remove"), is_ls = streq(verb, "ls") || streq(verb, "list"),
              is_test = streq(verb, "test");
 
-        if ((a->from && !is_set) || (a->json && !is_ls && !is_test) || (a->tests && !is_test))
+        if ((a->from && a->key_file) || ((a->from || a->key_file) && !is_set) || (a->json && !is_ls && !is_test) || (a->tests && !is_test))
                 return usage(e);
         if (is_ls && n == 0)
                 return list(a, e);
@@ -241,10 +270,10 @@ static int dispatch(const char *verb, char **names, int n, struct arguments *a, 
                 return set(names[0], a, e);
         if (is_rm && n > 0)
                 return drop(names, (size_t)n, e);
-        if (streq(verb, "give") && n == 1)
-                return give(names[0], a);
+        if ((streq(verb, "give") || streq(verb, "give-key")) && n == 1)
+                return give(names[0], streq(verb, "give") ? VALUE : KEY, a);
         if (streq(verb, "open") && n == 1)
-                return hand_over(names[0], a, e);
+                return hand_over(names[0], ANY, a, e);
         return usage(e);
 }
 
