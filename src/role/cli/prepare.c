@@ -377,6 +377,7 @@ static int plan_nesting(const struct policy *policy, struct plan *p, struct erro
 int prepare_check_sources(const char *policy_file, const struct secret *secrets, size_t n, const struct plan *p, struct error *e) {
         _cleanup_free_ char *file = NULL;
         const struct secret *s = NULL;
+        struct error inner = {};
         int r;
 
         for (size_t i = 0; i < n && !s; i++)
@@ -384,7 +385,9 @@ int prepare_check_sources(const char *policy_file, const struct secret *secrets,
                         s = &secrets[i];
         if (!s || !policy_file)
                 return 0;
-        if ((r = host_place(policy_file, &file, e)) == 0 && file && ((p->workspace && path_beneath(file, p->workspace)) || plan_writes_volume(p, file)))
+        if ((r = host_place(policy_file, &file, &inner)) < 0)
+                r = error_set(e, -r, "%s, and names a command for the secret %s", inner.msg, s->name);
+        else if (file && ((p->workspace && path_beneath(file, p->workspace)) || plan_writes_volume(p, file)))
                 r = error_set(e, EPERM, "%s lies in the workspace or a volume, where a run may have written it, and names a command for the secret %s", file, s->name);
         return r < 0 ? error_fix(e, "keep the policy elsewhere, or name the command yourself: --secret '%s=command:...'", s->name) : 0;
 }
