@@ -281,7 +281,7 @@ int token_github_answer(const char *body, size_t n, const char *repositories, co
         if (!j || (r = take_token(json_object_get(j, "token"), &a.token, e)) < 0)
                 return j ? r : not_an_answer(e);
         if (expires && token_time(expires, &at) == 0)
-                a.seconds = MAX(at - now, 1);
+                a.seconds = MIN(MAX(at - now, 1), (int64_t)TOKEN_SECONDS_MAX);
         *ret = a;
         a = (struct token_answer){};
         return compare_github(j, repositories, permissions, e);

@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "model/secret.h"
+#include "model/token.h"
 #include "svc/net-start.h"
 #include "svc/provider.h"
 #include "sys/process.h"
@@ -98,6 +99,7 @@ int provider_start(const struct provider_job *job, const struct plan *plan, stru
 int provider_send(struct provider *p, enum provider_order order) {
         const uint32_t o = order;
 
+        p->order = order;
         return p->fd < 0 ? -ECONNRESET : send(p->fd, &o, sizeof(o), MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(o) ? 0 : -errno;
 }
 
@@ -113,9 +115,17 @@ static bool is_value(const char *s, size_t size) {
         size_t n = strnlen(s, size);
 
         for (size_t i = 0; i < n; i++)
-                if (s[i] < ' ' || s[i] > '~')
+                if (s[i] <= ' ' || s[i] > '~')
                         return false;
         return n == 0 || (n >= SECRET_VALUE_MIN && n < size);
+}
+
+int provider_reply_check(struct provider_reply *a, size_t n, enum provider_order order) {
+        if (n != sizeof(*a) || a->order != (uint32_t)order || a->errnum < 0 || a->seconds < 0 || a->seconds > TOKEN_SECONDS_MAX)
+                return -EBADMSG;
+        make_text(a->host, sizeof(a->host));
+        make_text(a->why, sizeof(a->why));
+        return is_value(a->value, sizeof(a->value)) && is_value(a->next, sizeof(a->next)) ? 0 : -EBADMSG;
 }
 
 int provider_receive(struct provider *p, int timeout_ms, const struct provider_reply **ret) {
@@ -132,14 +142,16 @@ int provider_receive(struct provider *p, int timeout_ms, const struct provider_r
         ssize_t n = recv(p->fd, a, sizeof(*a), MSG_DONTWAIT | MSG_TRUNC);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
                 return -EAGAIN;
-        if (n != sizeof(*a))
+        if (n <= 0)
                 return -ECONNRESET;
-        make_text(a->host, sizeof(a->host));
-        make_text(a->why, sizeof(a->why));
-        if (!is_value(a->value, sizeof(a->value)) || !is_value(a->next, sizeof(a->next)) || a->errnum < 0 || a->seconds < 0)
-                return -ECONNRESET;
-        *ret = a;
-        return 0;
+        if ((r = provider_reply_check(a, (size_t)n, p->order)) == 0)
+                *ret = a;
+        return r;
+}
+
+const char *provider_why(int r) {
+        return r == -ETIMEDOUT ? "no answer came in time" : r == -EBADMSG ? "the process that asks (belljar-provider) says what it never says"
+                                                                        : "the process that asks (belljar-provider) has ended";
 }
 
 int provider_ask(struct provider *p, enum provider_order order, int timeout_ms, const struct provider_reply **ret, struct error *e) {
@@ -147,10 +159,8 @@ int provider_ask(struct provider *p, enum provider_order order, int timeout_ms, 
 
         if (r == 0)
                 r = provider_receive(p, timeout_ms, ret);
-        if (r == -ETIMEDOUT)
-                return error_set(e, ETIMEDOUT, "no answer came in time");
         if (r < 0)
-                return error_set(e, -r, "the process that asks (belljar-provider) ended before it had an answer");
+                return error_set(e, -r, "%s", provider_why(r));
         return (*ret)->errnum == 0 ? 0 : error_set(e, (*ret)->errnum, "%s", (*ret)->why);
 }
 

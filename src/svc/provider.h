@@ -76,6 +76,7 @@ enum {
 struct provider {
         pid_t pid; /* 0: none */
         int pidfd, fd;
+        enum provider_order order; /* the last one */
         struct vault_text reply; /* the last one, a struct provider_reply */
 };
 #define PROVIDER_NONE (struct provider){.pidfd = -1, .fd = -1}
@@ -83,8 +84,8 @@ struct provider {
 /* plan: whose ids it gets where it is root that starts it; NULL: nobody's. */
 int provider_start(const struct provider_job *job, const struct plan *plan, struct provider *ret, struct error *e) _must_check_;
 int provider_send(struct provider *p, enum provider_order order) _must_check_;
-/* The answer, which is in p until the next; its texts end, the value is what a secret's may be or "". Waits so long (ms; 0: what
- * is there). -EAGAIN: nothing yet; -ETIMEDOUT; -ECONNRESET: it has ended. */
+/* The answer to the last order, which is in p until the next; see provider_reply_check. Waits so long (ms; 0: what is there).
+ * -EAGAIN: nothing yet; -ETIMEDOUT; -ECONNRESET: it has ended; -EBADMSG: it says what it never says. */
 int provider_receive(struct provider *p, int timeout_ms, const struct provider_reply **ret) _must_check_;
 /* Both; *e is filled where it failed, also by the provider's own words. */
 int provider_ask(struct provider *p, enum provider_order order, int timeout_ms, const struct provider_reply **ret, struct error *e) _must_check_;
@@ -92,6 +93,13 @@ int provider_ask(struct provider *p, enum provider_order order, int timeout_ms, 
 void provider_end(struct provider *p);
 /* Only what a fork has of it. */
 void provider_forget(struct provider *p);
+
+/* The line for what provider_receive failed with. */
+const char *provider_why(int r);
+
+/* A message of n bytes, as it came: its texts are made to end, and to have nothing that a terminal obeys. -EBADMSG: it is no answer to
+ * that order, or has a value that no secret has. */
+int provider_reply_check(struct provider_reply *a, size_t n, enum provider_order order) _must_check_;
 
 /* Memory for a reply, and where it lies in it. */
 int provider_reply_alloc(struct vault_text *memory, struct error *e) _must_check_;

@@ -6,7 +6,7 @@
     main()
 
 A case reports any number of checks; one that raises has failed, one that raises Skip is skipped with its reason.
-BELLJAR names the belljar to test; TMPDIR is the test's own folder. Arguments choose cases by name.
+BELLJAR names the belljar to test; TMPDIR is the test's own folder. Arguments, or BELLJAR_CASES=NAME,..., choose cases by name.
 """
 import contextlib
 import hashlib
@@ -194,7 +194,7 @@ def remove(path):
 
 
 def main():
-    wanted = [a.replace("-", "_") for a in sys.argv[1:]]
+    wanted = [a.replace("-", "_") for a in sys.argv[1:] or os.environ.get("BELLJAR_CASES", "").split(",") if a]
     for fn in CASES:
         if wanted and fn.__name__ not in wanted:
             continue

@@ -39,6 +39,10 @@ def held(server, request, body):
     accounts.mirror(server, request, body)
 
 
+def go(server, request, body):
+    request.reply(200 if server.go else 202, "text/plain", b"")
+
+
 def stream(server, request, body):
     """What it was sent, once and again, for a few seconds."""
     request.send_response(200)
@@ -65,17 +69,19 @@ class Issuer(accounts.Service):
             (ISSUER, "POST", r"/token", Issuer.oauth2), (ISSUER, "POST", r"/revoke", Issuer.revoke),
             (accounts.API, "POST", rf"/app/installations/{INSTALLATION}/access_tokens", Issuer.installation),
             (accounts.API, "DELETE", r"/installation/token", Issuer.end_installation),
-            (TAKER, "GET", r"/held/.*", held), (TAKER, "GET", r"/slow/.*", slow), (TAKER, "GET", r"/stream", stream), (TAKER, "GET", r"/.*", accounts.mirror),
+            (TAKER, "GET", r"/go", go), (TAKER, "GET", r"/held/.*", held), (TAKER, "GET", r"/slow/.*", slow), (TAKER, "GET", r"/stream", stream), (TAKER, "GET", r"/.*", accounts.mirror),
         ) + self.apis
 
     def reset(self):
-        self.more, self.status, self.seconds, self.rotate, self.revokes, self.lengths = {}, None, 3600, False, True, False
+        self.more, self.status, self.seconds, self.rotate, self.revokes, self.lengths, self.go = {}, None, 3600, False, True, False, False
 
     # ---- who asks ----
 
     def why_not(self, request):
         if request["host"] in (ISSUER, accounts.API) and request["path"] != "/repos/acme/tool":
             return None         # they see themselves
+        if (request["host"], request["path"]) == (TAKER, "/go"):
+            return None
         if request["host"] == TAKER or request["host"] in (accounts.GITHUB, accounts.API):
             shown = bearer(request) or accounts.password(request, "x-access-token")
             t = self.tokens.get(shown)

@@ -240,7 +240,7 @@ uint32_t credentials_work(struct credentials *c) {
         for (size_t i = 0; i < c->n; i++) {
                 if (minted_fd(&c->minted[i]) >= 0 && minted_ready(&c->minted[i], &c->secrets[i], &value) && take_renewed(c, i, &value))
                         changed |= 2u << i;
-                minted_tick(&c->minted[i]);
+                minted_tick(&c->minted[i], &c->secrets[i]);
         }
         return changed;
 }

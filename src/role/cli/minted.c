@@ -138,7 +138,7 @@ int minted_get(const struct secret *s, const struct plan *p, struct vault_text *
                 r = a->value[0] ? keep_value(value, a->value, &inner) : error_set(&inner, EBADMSG, "there is no token");
                 set_times(&m, a->seconds);
         }
-        if (a && a->next[0]) /* also where its token was refused */
+        if (a && a->next[0] && s->mint->refresh) /* also where its token was refused */
                 rotated(s, a->next);
         if (r < 0) {
                 provider_end(&m.provider);
@@ -152,7 +152,15 @@ int minted_get(const struct secret *s, const struct plan *p, struct vault_text *
 static void left(struct minted *m, const char *why) {
         snprintf(m->why, sizeof(m->why), "%s", why);
         m->state = MINTED_LEFT;
+        m->asked = m->then_revoke = false;
         provider_end(&m->provider);
+}
+
+/* Its process is of no use any more. */
+static void lost(struct minted *m, const struct secret *s, int r) {
+        if (m->state == MINTED_LIVES)
+                fprintf(stderr, "belljar: secret %s: %s: its token is not renewed, and is not revoked\n", s->name, provider_why(r));
+        left(m, provider_why(r));
 }
 
 void minted_revoke(struct minted *m) {
@@ -164,18 +172,18 @@ void minted_revoke(struct minted *m) {
         if (m->asked) /* one order at a time: what it brings is revoked as well */
                 m->then_revoke = true;
         else if (provider_send(&m->provider, PROVIDER_REVOKE) < 0)
-                left(m, "the process that would ask for it has ended");
+                left(m, provider_why(-ECONNRESET));
         else
                 m->asked = true;
 }
 
-int minted_fd(const struct minted *m) { return m->asked ? m->provider.fd : -1; }
+int minted_fd(const struct minted *m) { return m->state == MINTED_LIVES || m->state == MINTED_ENDING ? m->provider.fd : -1; }
 
 /* *ret_new: a token came. */
 static bool take_new(struct minted *m, const struct secret *s, const struct provider_reply *a, struct vault_text *value) {
         struct error e = {};
 
-        if (a->next[0])
+        if (a->next[0] && s->mint->refresh)
                 rotated(s, a->next);
         if (m->state != MINTED_LIVES)
                 return false;
@@ -202,13 +210,11 @@ bool minted_ready(struct minted *m, const struct secret *s, struct vault_text *v
 
         if (r == -EAGAIN)
                 return false;
-        m->asked = false;
-        if (r < 0) {
-                if (m->state == MINTED_LIVES)
-                        fprintf(stderr, "belljar: secret %s: the process that would renew and revoke it has ended\n", s->name);
-                left(m, "the process that would ask for it has ended");
+        if (r < 0 || !m->asked) {
+                lost(m, s, r < 0 ? r : -EBADMSG);
                 return false;
         }
+        m->asked = false;
         if (a->order == PROVIDER_DO)
                 is_new = take_new(m, s, a, value);
         else if (a->errnum == 0) {
@@ -226,20 +232,22 @@ bool minted_ready(struct minted *m, const struct secret *s, struct vault_text *v
 }
 
 uint64_t minted_due(const struct minted *m) {
-        if (m->state == MINTED_ENDING)
+        if (m->state == MINTED_ENDING || (m->state == MINTED_LIVES && m->asked))
                 return m->give_up_at;
-        return m->state == MINTED_LIVES && m->renew_at && !m->asked ? m->renew_at : UINT64_MAX;
+        return m->state == MINTED_LIVES && m->renew_at ? m->renew_at : UINT64_MAX;
 }
 
-void minted_tick(struct minted *m) {
+void minted_tick(struct minted *m, const struct secret *s) {
         if (minted_due(m) > now_ms())
                 return;
-        if (m->state == MINTED_ENDING)
-                left(m, "no answer came in time");
-        else if (provider_send(&m->provider, PROVIDER_DO) == 0)
+        if (m->state == MINTED_ENDING || m->asked)
+                lost(m, s, -ETIMEDOUT);
+        else if (provider_send(&m->provider, PROVIDER_DO) < 0)
+                lost(m, s, -ECONNRESET);
+        else {
                 m->asked = true;
-        else
-                m->renew_at = 0;
+                m->give_up_at = now_ms() + PROVIDER_MINT_MS;
+        }
 }
 
 void minted_finish(struct minted *m, size_t n, const struct secret *s) {
@@ -253,7 +261,7 @@ void minted_finish(struct minted *m, size_t n, const struct secret *s) {
                         const uint64_t now = now_ms();
                         if (now < m[i].give_up_at && poll(&p, 1, (int)(m[i].give_up_at - now)) > 0)
                                 (void)minted_ready(&m[i], &s[i], &none);
-                        minted_tick(&m[i]);
+                        minted_tick(&m[i], &s[i]);
                 }
         vault_free(&none);
 }

@@ -53,10 +53,10 @@ static ssize_t write_jwt(const struct provider_job *job, char *buf, size_t size,
         return k < 0 ? error_set(e, E2BIG, "the App's JWT is too long") : n + k;
 }
 
-static int revoke(const struct provider_job *job, struct provider_reply *reply, struct error *e) {
+static int revoke(const struct provider_job *job, bool only_new, struct provider_reply *reply, struct error *e) {
         const char *token;
 
-        while ((token = tokens_first())) {
+        while ((token = tokens_next(only_new))) {
                 struct client_answer a = {};
                 char *bearer = client_scratch();
                 int n = snprintf(bearer, PART_MAX, "Bearer %s", token);
@@ -91,12 +91,12 @@ static int mint(const struct provider_job *job, struct provider_reply *reply, st
         if (t.token && tokens_keep(t.token, t.seconds) < 0)
                 return error_set(e, E2BIG, "%s: its token is too long", reply->host);
         if (r < 0)
-                return error_set(e, -r, "%s: %s", reply->host, inner.msg);
+                return answer_refused(job, reply->host, &inner, e);
         reply->seconds = t.seconds;
         snprintf(reply->value, sizeof(reply->value), "%s", t.token);
         return 0;
 }
 
-int github_do(const struct provider_job *job, enum provider_order order, struct provider_reply *reply, struct error *e) {
-        return order == PROVIDER_DO ? mint(job, reply, e) : revoke(job, reply, e);
+int github_do(const struct provider_job *job, enum provider_step step, struct provider_reply *reply, struct error *e) {
+        return step == STEP_DO ? mint(job, reply, e) : revoke(job, step == STEP_REVOKE_NEW, reply, e);
 }

@@ -17,20 +17,21 @@ static provider_do *const kinds[PROVIDER_KINDS] = {
         [PROVIDER_SCOPES] = scopes_do,
 };
 
-/* A token that was refused is none to be left behind. */
+/* A token that was refused is none to be left behind; those before it are good, and in use. */
 static void do_order(const struct provider_job *job, enum provider_order order, struct provider_reply *reply) {
         struct error e = {};
-        int r = kinds[job->kind](job, order, reply, &e);
+        tokens_mark();
+        int r = kinds[job->kind](job, order == PROVIDER_DO ? STEP_DO : STEP_REVOKE, reply, &e);
 
         reply->order = order;
         reply->errnum = -r;
         if (r == 0)
                 return;
         snprintf(reply->why, sizeof(reply->why), "%.299s", e.msg);
-        if (order == PROVIDER_DO && tokens_first()) {
+        if (order == PROVIDER_DO && tokens_next(true)) {
                 static struct provider_reply other;
                 other = (struct provider_reply){};
-                (void)!kinds[job->kind](job, PROVIDER_REVOKE, &other, &e);
+                (void)!kinds[job->kind](job, STEP_REVOKE_NEW, &other, &e);
         }
 }
 

@@ -10,8 +10,6 @@
 #define FORM_MAX (CLIENT_REQUEST_MAX / 2)
 #define PARTS_MAX (CLIENT_REQUEST_MAX / 4)
 
-static char refresh[SECRET_VALUE_MAX + 1]; /* that took the place of the job's; "": it has not */
-
 static bool flag(const struct provider_job *job, enum provider_text which) { return streq(job->text[which], "1"); }
 
 /* Who asks: in the form, or in Authorization, whose value is written behind the form. "" is a client without a secret. */
@@ -56,7 +54,7 @@ static int send_form(const struct provider_job *job, const char *url, size_t n, 
 static int mint(const struct provider_job *job, struct provider_reply *reply, struct error *e) {
         const bool by_refresh = flag(job, PROVIDER_REFRESH);
         _cleanup_token_ struct token_answer t = {};
-        char *form = client_scratch();
+        char *form = client_scratch(), *refresh = tokens_refresh();
         struct client_answer a = {};
         size_t n = 0;
         int r = token_form_add(form, FORM_MAX, &n, "grant_type", by_refresh ? "refresh_token" : "client_credentials");
@@ -80,21 +78,22 @@ static int mint(const struct provider_job *job, struct provider_reply *reply, st
         /* What it has of a token is kept even where it is refused: so that it can be revoked. */
         if (t.token && tokens_keep(t.token, t.seconds) < 0)
                 return error_set(e, E2BIG, "%s: its token is too long", reply->host);
-        if (t.refresh) {
-                snprintf(refresh, sizeof(refresh), "%s", t.refresh);
+        /* One that was not asked with takes no other's place (RFC 6749 section 4.4.3), nor does the same. */
+        if (t.refresh && by_refresh && !streq(t.refresh, refresh[0] ? refresh : job->text[PROVIDER_CREDENTIAL])) {
+                snprintf(refresh, TOKENS_REFRESH, "%s", t.refresh);
                 snprintf(reply->next, sizeof(reply->next), "%s", t.refresh);
         }
-        if (r < 0)
-                return error_set(e, -r, "%s: %s", reply->host, inner.msg);
+        if (r < 0 || (r = token_refused(job, t.token, &inner)) < 0)
+                return answer_refused(job, reply->host, &inner, e);
         reply->seconds = t.seconds;
         snprintf(reply->value, sizeof(reply->value), "%s", t.token);
         return 0;
 }
 
-static int revoke(const struct provider_job *job, struct provider_reply *reply, struct error *e) {
+static int revoke(const struct provider_job *job, bool only_new, struct provider_reply *reply, struct error *e) {
         const char *token;
 
-        while ((token = tokens_first())) {
+        while ((token = tokens_next(only_new))) {
                 struct client_answer a = {};
                 size_t n = 0;
                 int r = 0;
@@ -113,6 +112,6 @@ static int revoke(const struct provider_job *job, struct provider_reply *reply, 
         return 0;
 }
 
-int oauth2_do(const struct provider_job *job, enum provider_order order, struct provider_reply *reply, struct error *e) {
-        return order == PROVIDER_DO ? mint(job, reply, e) : revoke(job, reply, e);
+int oauth2_do(const struct provider_job *job, enum provider_step step, struct provider_reply *reply, struct error *e) {
+        return step == STEP_DO ? mint(job, reply, e) : revoke(job, step == STEP_REVOKE_NEW, reply, e);
 }

@@ -183,13 +183,13 @@ static bool read_answer(const struct provider_job *job, enum scope_kind k, size_
         return more;
 }
 
-int scopes_do(const struct provider_job *job, enum provider_order order, struct provider_reply *reply, struct error *e) {
+int scopes_do(const struct provider_job *job, enum provider_step step, struct provider_reply *reply, struct error *e) {
         const enum scope_kind k = (enum scope_kind)atoi(job->text[PROVIDER_SCOPE]);
         struct client_answer a = {};
         struct scope_question q;
         int r;
 
-        if (order != PROVIDER_DO)
+        if (step != STEP_DO)
                 return 0; /* nothing is minted */
         if (!mask.how && (r = mask_init(job, e)) < 0)
                 return r;

@@ -12,16 +12,22 @@
 static struct kept {
         char text[SECRET_VALUE_MAX + 1];
         int64_t until; /* s, CLOCK_BOOTTIME; INT64_MAX: not known */
+        bool is_new;   /* since tokens_mark */
 } *kept;
 static struct vault_text memory;
-static size_t n_kept;
+static size_t n_kept, at; /* at: what tokens_next had */
+static char *refresh;     /* see tokens_refresh */
 
 int tokens_init(struct error *e) {
-        int r = vault_alloc(TOKENS_MAX * sizeof(*kept) + 16, &memory, e);
-        if (r == 0)
-                kept = (struct kept *)(void *)(memory.p + (16 - (uintptr_t)memory.p % 16) % 16);
-        return r;
+        int r = vault_alloc(TOKENS_MAX * sizeof(*kept) + TOKENS_REFRESH + 16, &memory, e);
+        if (r < 0)
+                return r;
+        kept = (struct kept *)(void *)(memory.p + (16 - (uintptr_t)memory.p % 16) % 16);
+        refresh = (char *)(kept + TOKENS_MAX);
+        return 0;
 }
+
+char *tokens_refresh(void) { return refresh; }
 
 static int64_t now(void) {
         struct timespec t;
@@ -50,19 +56,31 @@ int tokens_keep(const char *token, int64_t seconds) {
         if (strlen(token) > SECRET_VALUE_MAX)
                 return -E2BIG;
         snprintf(kept[n_kept].text, sizeof(kept->text), "%s", token);
+        kept[n_kept].is_new = true;
         kept[n_kept++].until = seconds ? now() + seconds + 1 : INT64_MAX; /* whole seconds: rather once too often */
         return 0;
 }
 
-const char *tokens_first(void) {
-        while (n_kept > 0 && kept[0].until <= now())
-                drop(0);
-        return n_kept > 0 ? kept[0].text : NULL;
+void tokens_mark(void) {
+        for (size_t i = 0; i < n_kept; i++)
+                kept[i].is_new = false;
+}
+
+const char *tokens_next(bool only_new) {
+        for (at = 0; at < n_kept;) {
+                if (kept[at].until <= now())
+                        drop(at);
+                else if (only_new && !kept[at].is_new)
+                        at++;
+                else
+                        return kept[at].text;
+        }
+        return NULL;
 }
 
 void tokens_drop(void) {
-        if (n_kept > 0)
-                drop(0);
+        if (at < n_kept)
+                drop(at);
 }
 
 /* Some servers repeat in their error what they were sent. */
@@ -75,15 +93,34 @@ static bool has_piece(const char *word, const char *secret) {
         return false;
 }
 
+/* Whether it has a piece of anything that this process keeps. */
+static bool tells(const struct provider_job *job, const char *word) {
+        bool found = has_piece(word, job->text[PROVIDER_CREDENTIAL]) || has_piece(word, job->text[PROVIDER_CLIENT_SECRET]) || has_piece(word, refresh);
+
+        for (size_t i = 0; i < n_kept; i++)
+                found = found || has_piece(word, kept[i].text);
+        return found;
+}
+
+int answer_refused(const struct provider_job *job, const char *host, const struct error *why, struct error *e) {
+        return error_set(e, why->errnum, "%s: %s", host, tells(job, why->msg) ? "its answer is refused, and has what is secret" : why->msg);
+}
+
+int token_refused(const struct provider_job *job, const char *token, struct error *e) {
+        const char *const asked_with[] = {job->text[PROVIDER_CREDENTIAL], job->text[PROVIDER_CLIENT_SECRET], refresh};
+
+        for (size_t i = 0; i < ELEMENTSOF(asked_with); i++)
+                if (*asked_with[i] && strstr(token, asked_with[i]))
+                        return error_set(e, EPERM, "its token is what it was asked with");
+        return 0;
+}
+
 int answered_badly(const struct provider_job *job, const char *host, const struct client_answer *a, struct error *e) {
         char word[TOKEN_CODE_MAX + 1];
         int errnum = a->status == 401 || a->status == 403 ? EACCES : a->status == 404 ? ENOENT : EREMOTEIO;
 
         token_failure(a->body, a->n_body, word);
-        bool leave_out = has_piece(word, job->text[PROVIDER_CREDENTIAL]) || has_piece(word, job->text[PROVIDER_CLIENT_SECRET]);
-        for (size_t i = 0; i < n_kept; i++)
-                leave_out = leave_out || has_piece(word, kept[i].text);
-        if (leave_out || !word[0])
+        if (!word[0] || tells(job, word))
                 return error_set(e, errnum, "%s answered %u", host, a->status);
         return error_set(e, errnum, "%s answered %u (%s)", host, a->status, word);
 }
