@@ -178,10 +178,11 @@ static bool asks_only(enum scope_kind k, const char *path) {
 /* GitHub's API, its git and its packages are on hosts of their own; an Enterprise Server has the first two on one, a GitLab all of
  * them. */
 static unsigned sides_of(enum scope_kind k, const struct network_rule *r, const char **path) {
-        const bool one = r->kind == NETWORK_EXACT;
+        const bool one = r->kind == NETWORK_EXACT || r->to;
+        const char *host = scope_rule_host(r) ?: r->host;
 
         if (k == SCOPE_HUGGING_FACE)
-                return !one ? SIDE_API | SIDE_INFERENCE : streq(r->host, "huggingface.co") ? SIDE_API : SIDE_INFERENCE;
+                return !one ? SIDE_API | SIDE_INFERENCE : streq(host, "huggingface.co") ? SIDE_API : SIDE_INFERENCE;
         if (k == SCOPE_GITLAB)
                 return str_after(*path, "/*")                                    ? SIDE_API | SIDE_GIT | SIDE_PACKAGE
                        : str_after(*path, "/api/")                               ? SIDE_API
@@ -189,13 +190,13 @@ static unsigned sides_of(enum scope_kind k, const struct network_rule *r, const 
                                                                                  : SIDE_GIT;
         if (k != SCOPE_GITHUB && k != SCOPE_GITHUB_APP)
                 return SIDE_API;
-        if (ends_with(r->host, "pkg.github.com") || streq(r->host, "ghcr.io"))
+        if (ends_with(host, "pkg.github.com") || streq(host, "ghcr.io"))
                 return SIDE_PACKAGE;
         if (!one)
                 return SIDE_API | SIDE_GIT | SIDE_PACKAGE;
-        if (str_after(r->host, "api.") || str_after(r->host, "uploads."))
+        if (str_after(host, "api.") || str_after(host, "uploads."))
                 return SIDE_API;
-        if (streq(r->host, "github.com"))
+        if (streq(host, "github.com"))
                 return SIDE_GIT;
         const char *api = str_after(*path, "/api/v3");
         if (api && *api == '/') {

@@ -209,8 +209,17 @@ static bool host_in(const char *list, const char *host) {
         return false;
 }
 
-static bool of_secret(const struct network_rule *r, const char *secret) {
-        return !r->deny && r->secret && streq(r->secret, secret) && r->host;
+const char *scope_rule_host(const struct network_rule *r) { return r->to ? str_after(r->to, "https://") : r->host; }
+
+static bool names(const struct network_rule *r, const char *secret) { return !r->deny && r->secret && streq(r->secret, secret); }
+
+static bool of_secret(const struct network_rule *r, const char *secret) { return names(r, secret) && scope_rule_host(r); }
+
+const char *scope_clear_route(const struct network *net, const char *secret) {
+        for (size_t i = 0; i < net->n_rules; i++)
+                if (names(&net->rules[i], secret) && net->rules[i].to && !scope_rule_host(&net->rules[i]))
+                        return net->rules[i].to;
+        return NULL;
 }
 
 static const struct { const char *prefix; enum scope_kind kind; } forms[] = {
@@ -230,7 +239,7 @@ enum scope_kind scope_kind_of(const char *value, size_t n, const struct network 
          * has no form either, but cannot be asked about by itself. */
         for (size_t i = 0; net && i < net->n_rules; i++)
                 for (unsigned k = SCOPE_UNKNOWN + 1; of_secret(&net->rules[i], secret) && k < SCOPE_KIND_N; k++)
-                        if (k != SCOPE_AWS && k != SCOPE_PYPI && host_in(own_hosts((enum scope_kind)k), net->rules[i].host))
+                        if (k != SCOPE_AWS && k != SCOPE_PYPI && host_in(own_hosts((enum scope_kind)k), scope_rule_host(&net->rules[i])))
                                 return (enum scope_kind)k;
         return SCOPE_UNKNOWN;
 }
@@ -242,13 +251,14 @@ const char *scope_own_host(enum scope_kind k, const struct network *net, const c
                 const struct network_rule *r = &net->rules[i];
                 if (!of_secret(r, secret))
                         continue;
-                if (host_in(own_hosts(k), r->host))
+                const char *host = scope_rule_host(r);
+                if (host_in(own_hosts(k), host))
                         return NULL;
                 /* One host, by its name. The API's is meant where there are two: api.github.example beside github.example. */
-                if (r->kind != NETWORK_EXACT || (own && !streq(own, r->host) && !str_after(own, "api.") && !str_after(r->host, "api.")))
+                if ((r->kind != NETWORK_EXACT && !r->to) || (own && !streq(own, host) && !str_after(own, "api.") && !str_after(host, "api.")))
                         return NULL;
-                if (!own || str_after(r->host, "api."))
-                        own = r->host;
+                if (!own || str_after(host, "api."))
+                        own = host;
         }
         return own;
 }

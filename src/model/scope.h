@@ -79,6 +79,10 @@ const char *scope_host(enum scope_kind k);
 /* The host of the policy's rules for this secret, where none of them is one of the provider's own and they name one: a GitHub
  * Enterprise, a GitLab, a registry of one's own. NULL. */
 const char *scope_own_host(enum scope_kind k, const struct network *net, const char *secret);
+/* Where what a rule lets pass goes: its host, or in its place that of `to` (with its port); NULL: that is spoken to without TLS. */
+const char *scope_rule_host(const struct network_rule *r);
+/* The `to` of a rule that lets the secret go where nobody can be asked in TLS; NULL: there is none. */
+const char *scope_clear_route(const struct network *net, const char *secret);
 
 struct scope_field {
         const char *name, *value; /* static; "{}" in it is where the credential goes */

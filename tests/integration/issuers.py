@@ -5,6 +5,7 @@ believed only where its signature is that of the App's key (openssl).
     issuer = Issuer(certificate, folder)
     issuer.client, issuer.client_secret, issuer.refresh, issuer.key     # key: the App's private key, PEM
     issuer.tokens[token]                # {"until", "revoked", "asked"}
+    issuer.grace                        # so much longer (s) it takes a token than it says
     issuer.more = {"scope": "all"}      # goes into the next answers; issuer.status, issuer.seconds: of them
 """
 import base64
@@ -40,7 +41,7 @@ def held(server, request, body):
 
 
 def go(server, request, body):
-    request.reply(200 if server.go else 202, "text/plain", b"")
+    request.reply(200 if server.go else 202, "text/plain", b"x")
 
 
 def stream(server, request, body):
@@ -73,7 +74,7 @@ class Issuer(accounts.Service):
         ) + self.apis
 
     def reset(self):
-        self.more, self.status, self.seconds, self.rotate, self.revokes, self.lengths, self.go = {}, None, 3600, False, True, False, False
+        self.more, self.status, self.seconds, self.rotate, self.revokes, self.lengths, self.go, self.grace = {}, None, 3600, False, True, False, False, 0
 
     # ---- who asks ----
 
@@ -107,7 +108,7 @@ class Issuer(accounts.Service):
     def new(self, kind, asked, seconds):
         odd = "-~." * (len(self.tokens) % 4) if self.lengths else ""      # of another length and form, each of a few
         token = odd + credentials.make(kind) if kind == "word" else "ghs_" + credentials.make()[:32] + "Zz90"
-        self.tokens[token] = {"until": time.monotonic() + seconds, "revoked": False, "asked": asked}
+        self.tokens[token] = {"until": time.monotonic() + seconds + self.grace, "revoked": False, "asked": asked}
         return token
 
     # ---- OAuth 2 ----

@@ -122,7 +122,7 @@ class Ran:
 
 
 # Until go(): each asks the server that takes tokens.
-WAIT = "for i in $(seq 300); do curl -s -m 5 -o /dev/null -w '%{http_code}' https://api.test/go | grep -q 200 && break; sleep 0.1; done\n"
+WAIT = "for i in $(seq 300); do curl -s -m 60 -o /dev/null -w '%{http_code}' https://api.test/go | grep -q 202 || break; sleep 0.1; done\n"
 
 
 def go():
@@ -161,6 +161,11 @@ def lineage(pid):
     while more := {p[0] for p in every if p[1] in found} - found:
         found |= more
     return [p for p in every if p[0] in found]
+
+
+def left():
+    """Belljar's beneath this one."""
+    return [p for p in lineage(os.getpid()) if p[0] != os.getpid() and "belljar" in p[3].split(" ")[0]]
 
 
 def gone():

@@ -119,6 +119,11 @@ TEST(own_hosts) {
                 {"  - {host: a.example.com, secret: s}\n  - {host: b.example.com, secret: s}\n", NULL},
                 {"  - {host: \"*.example.com\", secret: s}\n", NULL},
                 {"  - {host: git.example.com, secret: other}\n", NULL},
+                {"  - {host: inner.example, to: \"https://git.example.com\", secret: s}\n", "git.example.com"},
+                {"  - {host: inner.example, to: \"https://git.example.com:8443\", secret: s}\n", "git.example.com:8443"},
+                {"  - {host: inner.example, to: \"https://api.github.com\", secret: s}\n", NULL},
+                {"  - {host: inner.example, to: \"http://127.0.0.1:11434\", secret: s}\n", NULL},
+                {"  - {host: api.github.com, to: \"https://git.example.com\", secret: s}\n", "git.example.com"},
         };
 
         for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -128,6 +133,14 @@ TEST(own_hosts) {
                 if (host)
                         check_streq(host, cases[i].host);
         }
+}
+
+TEST(clear_routes) {
+        _cleanup_policy_ struct policy *p = policy_of("  - {host: a.example, to: \"https://b.example\", secret: s}\n  - {host: c.example, to: \"http://127.0.0.1:1\", secret: t}\n"
+                                                      "  - {host: d.example, to: \"http://127.0.0.1:2\"}\n  - {host: e.example, secret: u}\n");
+
+        check(!scope_clear_route(&p->network, "s") && !scope_clear_route(&p->network, "u") && !scope_clear_route(&p->network, "v"));
+        check_streq(scope_clear_route(&p->network, "t"), "http://127.0.0.1:1");
 }
 
 TEST(questions) {

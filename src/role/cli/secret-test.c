@@ -126,7 +126,7 @@ static char *addresses_of(const struct test *t) {
                 return strdup(OWN_ADDRESSES);
         for (size_t i = 0; i < net->n_rules; i++) {
                 const struct network_rule *r = &net->rules[i];
-                if (t->implicit || r->deny || !r->secret || !streq(r->secret, t->secret->name) || r->kind != NETWORK_EXACT || !streq(r->host, t->host))
+                if (t->implicit || r->deny || !r->secret || !streq(r->secret, t->secret->name) || (r->kind != NETWORK_EXACT && !r->to) || !streq(scope_rule_host(r) ?: "", t->host))
                         continue;
                 for (size_t k = 0; k < r->n_addresses; k++)
                         add_range(&b, &r->addresses[k]);
@@ -219,6 +219,11 @@ static int find_kind(struct test *t, const struct vault_text *value, struct erro
 
 static int ask_with(struct test *t, const struct vault_text values[PART_N], struct error *e) {
         const struct vault_text *value = &values[PART_SECRET];
+        const char *clear = t->implicit || t->asked->host ? NULL : scope_clear_route(&t->policy->network, t->secret->name);
+        if (clear) {
+                error_set(e, ENOTSUP, "the secret %s goes to %s, in place of a rule's host: who is not spoken to in TLS is not asked", t->secret->name, clear);
+                return error_fix(e, "name whom to ask: --host");
+        }
         int r = find_kind(t, value, e);
 
         if (r < 0)
