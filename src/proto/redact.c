@@ -67,6 +67,7 @@ struct redact_stream {
         size_t held;
         struct place place;
         size_t n_runs;           /* that are under way from the first byte held */
+        bool anew;               /* what is held was another stream's, and is read once more */
         size_t best;             /* bytes of the longest form that is complete there; 0: none */
         size_t best_form;
         uint8_t near[NEAR];      /* the bytes before */
@@ -436,7 +437,8 @@ ssize_t redact_feed(const struct redactor *r, struct redact_stream *s, const cha
         if (n > 0)
                 memcpy(all + s->held, p, n);
         n += s->held;
-        size_t done = scan(r, s, all, n, s->held > 0, last);
+        size_t done = scan(r, s, all, n, s->held > 0 && !s->anew, last);
+        s->anew = false;
         for (size_t i = done < NEAR ? 0 : done - NEAR; i < done; i++) {
                 memmove(s->near, s->near + 1, NEAR - 1);
                 s->near[NEAR - 1] = all[i];
@@ -670,6 +672,22 @@ int redact_begin(const struct redactor *r, void *memory, size_t size, struct red
         memset(memory, 0, runs_offset(r)); /* the rest is written before it is read */
         s->runs = (struct run *)((char *)memory + runs_offset(r));
         s->bytes = (uint8_t *)(s->runs + r->n_forms);
+        *ret = s;
+        return 0;
+}
+
+int redact_follow(const struct redactor *r, const struct redact_stream *before, void *memory, size_t size, struct redact_stream **ret) {
+        struct redact_stream *s;
+        int k = redact_begin(r, memory, size, &s);
+
+        if (k < 0)
+                return k;
+        if (before->held > redact_held_max(r))
+                return -ENOBUFS;
+        memcpy(s->near, before->near, sizeof(s->near));
+        memcpy(s->bytes, before->bytes, before->held);
+        s->held = before->held;
+        s->anew = true;
         *ret = s;
         return 0;
 }

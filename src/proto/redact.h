@@ -58,6 +58,9 @@ size_t redact_stream_size(const struct redactor *r);
 size_t redact_held_max(const struct redactor *r);
 /* At the beginning of a text; the same memory serves again after its end. -ENOBUFS. */
 int redact_begin(const struct redactor *r, void *memory, size_t size, struct redact_stream **ret) _must_check_;
+/* The text of another stream goes on in this one, by a redactor that looks for all that the other's did and more; what is held back there
+ * is from then on held back here. -ENOBUFS, also where this one has no room for that. */
+int redact_follow(const struct redactor *r, const struct redact_stream *before, void *memory, size_t size, struct redact_stream **ret) _must_check_;
 /* Bytes that are held back: they may yet turn out to be the beginning of something that is to be replaced. */
 size_t redact_held(const struct redact_stream *s);
 /* Takes n bytes and writes those that are decided, which is returned: at most n and those held back, for which there must be room

@@ -390,6 +390,45 @@ static void check_events(const char *text) {
 }
 
 /* Whatever an event ends in that may begin the text in whichever form: nothing of it waits for the next. */
+/* A text whose redactor is followed by another at every point: what the first looks for is found wherever it is cut, and what only the
+ * second does from there on. */
+TEST(followed) {
+        static const struct redact_pair pairs[] = {{"bD7-new-value/9q", "xxx-xxx-xxxxx/xx", 16}, {"aC5-old/value", "yyy-yyy/yyyyy", 13}};
+        static const char text[] = "a aC5-old/value,aC5-old\\/value %61C5%2Dold%2Fvalue bD7-new-value/9q bD7-new-value/9q aC5-old/value.";
+        const size_t n = strlen(text), first = (size_t)(strstr(text, "bD7") - text), second = (size_t)(strstr(text + first + 1, "bD7") - text);
+        char expect[sizeof(text)], out[sizeof(text)];
+        void *memory[2], *stream[2];
+        struct redactor *how[2];
+
+        for (size_t i = 0; i < 2; i++) {
+                size_t size = redact_size(pairs + 1 - i, 1 + i);
+                memory[i] = malloc(size);
+                check(memory[i] && redact_init(memory[i], size, pairs + 1 - i, 1 + i, &how[i]) == 0);
+                stream[i] = malloc(redact_stream_size(how[i]));
+                check(stream[i]);
+        }
+        struct redact_stream *a, *b;
+        memcpy(expect, text, sizeof(text));
+        check(redact_begin(how[1], stream[1], REDACT_STREAM_MAX, &b) == 0);
+        redact_text(how[1], b, expect, n);
+        check(!strstr(expect, "old") && !strstr(expect, "new"));
+        for (size_t cut = 0; cut <= n; cut++) {
+                check(redact_begin(how[0], stream[0], REDACT_STREAM_MAX, &a) == 0);
+                ssize_t k = redact_feed(how[0], a, text, cut, false, out, sizeof(out));
+                check(k >= 0 && redact_follow(how[1], a, stream[1], redact_stream_size(how[1]) - 1, &b) == -ENOBUFS);
+                check(redact_follow(how[1], a, stream[1], REDACT_STREAM_MAX, &b) == 0 && redact_held(b) == redact_held(a));
+                ssize_t m = redact_feed(how[1], b, text + cut, n - cut, true, out + k, sizeof(out) - (size_t)k);
+                check((size_t)(k + m) == n);
+                out[n] = 0;
+                check(!strstr(out, "old"));
+                check(cut > first ? cut > second || memcmp(out + second, expect + second, n - second) == 0 : memcmp(out, expect, n) == 0);
+        }
+        for (size_t i = 0; i < 2; i++) {
+                free(memory[i]);
+                free(stream[i]);
+        }
+}
+
 TEST(events_are_not_held_back) {
         char text[256];
 

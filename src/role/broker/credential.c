@@ -474,20 +474,26 @@ bool credential_response(const struct http_head *head, const struct credential_e
         return true;
 }
 
-/* NULL: no memory, or it began too many renewals ago. */
+/* NULL: no memory, or it began too many renewals ago. What is under way when there is a new value is from then on looked through for
+ * that too: a server may show in one answer what another request was sent with. */
 static struct credential_stream *stream_of(struct rewriter *w, struct credential_stream **stream) {
-        struct credential_stream *x = *stream;
+        struct credential_stream *before = *stream, *x;
 
-        if (x)
-                return x->how == c.mask.how || c.generation - x->generation < CREDENTIAL_GENERATIONS ? x : NULL;
+        if (before && before->how != c.mask.how && c.generation - before->generation >= CREDENTIAL_GENERATIONS)
+                return NULL;
+        if (before && before->how == w->how)
+                return before;
         x = (struct credential_stream *)malloc(aligned(sizeof(*x)) + w->size);
         if (!x)
                 return NULL;
-        *x = (struct credential_stream){.how = w->how, .generation = c.generation};
-        if (redact_begin(w->how, (char *)x + aligned(sizeof(*x)), w->size, &x->s) < 0) {
+        *x = (struct credential_stream){.how = w->how, .generation = before ? before->generation : c.generation};
+        char *memory = (char *)x + aligned(sizeof(*x));
+        int r = before ? redact_follow(w->how, before->s, memory, w->size, &x->s) : redact_begin(w->how, memory, w->size, &x->s);
+        if (r < 0) {
                 free(x);
                 return NULL;
         }
+        free(before);
         return *stream = x;
 }
 

@@ -328,8 +328,12 @@ static size_t rewrite(struct http_relay *r, bool up, const char *p, size_t n, bo
         if (up && !credential_body_fill(&x->body, &p, &n, last))
                 return SIZE_MAX;
         x->carries |= up && x->body.carries;
-        return r->state == HTTP_RELAY_TUNNEL ? credential_rewrite_frames(&x->rewrites[up], &x->frames, p, n, out)
-                                             : credential_rewrite(&x->rewrites[up], up, p, n, last, out);
+        size_t k = r->state == HTTP_RELAY_TUNNEL ? credential_rewrite_frames(&x->rewrites[up], &x->frames, p, n, out)
+                                                 : credential_rewrite(&x->rewrites[up], up, p, n, last, out);
+        /* After a renewal it may keep back more. */
+        if (!up && k != SIZE_MAX && !credential_reads_down(&x->rewrites[0], &r->rewrites_down))
+                return SIZE_MAX;
+        return k;
 }
 
 static bool may_read(struct http_relay *r, bool up) { return broker_may_forward(&broker); }
