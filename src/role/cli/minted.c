@@ -198,7 +198,7 @@ static bool take_new(struct minted *m, const struct secret *s, const struct prov
         m->again = MIN(MAX(m->again, AGAIN_MIN_MS), AGAIN_MAX_MS);
         m->renew_at = now_ms() + m->again;
         if (!m->failing)
-                fprintf(stderr, "belljar: secret %s cannot be renewed: %s; it is tried again\n", s->name, a->errnum ? a->why : e.msg);
+                fprintf(stderr, "belljar: secret %s cannot be renewed: %s; it is tried again\n", s->name, a->errnum ? a->why : e.errnum ? e.msg : "there is no token");
         m->failing = true;
         return false;
 }
