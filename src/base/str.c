@@ -7,8 +7,8 @@
 #include "base/str.h"
 #include "base/utf8.h"
 
-/* Characters that move the cursor, hide text or turn its direction round (Unicode TR 36, "Trojan Source"). */
-static bool is_deceptive(uint32_t cp) {
+/* Unicode TR 36, "Trojan Source". */
+bool str_deceptive(uint32_t cp) {
         return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || cp == 0xad || cp == 0x61c || (cp >= 0x200b && cp <= 0x200f) ||
                (cp >= 0x2028 && cp <= 0x202e) || (cp >= 0x2060 && cp <= 0x206f) || cp == 0xfeff ||
                (cp >= 0xfff0 && cp <= 0xfffb) || (cp >= 0xe0000 && cp <= 0xe0fff);
@@ -24,7 +24,7 @@ void str_visible(char *dst, size_t size, const char *s) {
                 uint32_t cp = 0;
                 size_t n = utf8_decode(p, (size_t)(end - p), &cp), m;
 
-                if (n > 0 && !is_deceptive(cp) && cp != '\\') {
+                if (n > 0 && !str_deceptive(cp) && cp != '\\') {
                         memcpy(piece, p, n);
                         m = n;
                 } else if (cp == '\\' && n == 1) {
@@ -58,6 +58,11 @@ void strbuf_clear(struct strbuf *b) {
         free(b->data);
         b->data = NULL;
         b->len = b->cap = 0;
+        b->failed = false;
+}
+
+void strbuf_reset(struct strbuf *b) {
+        b->len = 0;
         b->failed = false;
 }
 

@@ -15,6 +15,8 @@ static inline const char *str_after(const char *s, const char *prefix) {
         return strncmp(s, prefix, n) == 0 ? s + n : NULL;
 }
 
+/* Characters that move the cursor, hide text or turn its direction round, control characters included. */
+bool str_deceptive(uint32_t cp);
 /* Writes s into dst so that it is safe on a terminal and on one line: control bytes, DEL and bytes that are not
  * valid UTF-8 become \xHH, a backslash \\; C1 controls and bidirectional overrides count as control characters.
  * Truncates at whole characters. Always terminates. */
@@ -31,6 +33,7 @@ struct strbuf {
         bool failed;
 };
 void strbuf_clear(struct strbuf *b);
+void strbuf_reset(struct strbuf *b); /* empty, and no failure; its memory is kept */
 void strbuf_add(struct strbuf *b, const void *data, size_t n);
 void strbuf_puts(struct strbuf *b, const char *s);
 void strbuf_printf(struct strbuf *b, const char *fmt, ...) _printf_(2, 3);

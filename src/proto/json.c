@@ -12,15 +12,17 @@ static void quoted(struct json *j, const char *s) {
         for (const char *p = s; p < end;) {
                 uint32_t cp = (unsigned char)*p;
                 size_t n = cp < 0x80 ? 1 : utf8_decode(p, (size_t)(end - p), &cp);
-                if (n > 0 && cp >= 0x20 && cp != '"' && cp != '\\' && cp != 0x7f) {
+                if (n > 0 && cp != '"' && cp != '\\' && (cp < 0x7f ? cp >= 0x20 : !str_deceptive(cp))) {
                         p += n;
                         continue;
                 }
                 strbuf_add(&j->text, run, (size_t)(p - run));
                 if (n == 0)
                         strbuf_printf(&j->text, "\\\\x%02x", (unsigned char)*p);
-                else
+                else if (cp < 0x10000)
                         strbuf_printf(&j->text, "\\u%04x", (unsigned)cp);
+                else /* RFC 8259 section 7: a pair of surrogates */
+                        strbuf_printf(&j->text, "\\u%04x\\u%04x", 0xd800 + (unsigned)((cp - 0x10000) >> 10), 0xdc00 + (unsigned)(cp & 0x3ff));
                 p += n ? n : 1;
                 run = p;
         }
@@ -30,6 +32,8 @@ static void quoted(struct json *j, const char *s) {
 
 static void new_line(struct json *j) {
         static const char blank[] = "\n                ";
+        if (j->compact)
+                return;
         strbuf_add(&j->text, blank, MIN(1 + (size_t)j->depth, sizeof(blank) - 1));
 }
 
@@ -41,7 +45,7 @@ static void item(struct json *j, const char *key) {
         j->first = false;
         if (key) {
                 quoted(j, key);
-                strbuf_add(&j->text, ": ", 2);
+                strbuf_add(&j->text, ": ", j->compact ? 1 : 2);
         }
 }
 

@@ -51,11 +51,12 @@ enum net_report_type {
         NET_DENIED = 1,  /* what, host, address, port, reason, rule, quiet, why, fix; text */
         NET_UPSTREAM,    /* an allowed connection could not be made: host, port, why */
         NET_SPENT,       /* a budget is used up: host, port, rule; text says which */
-        NET_ENDED,       /* a connection is over: host, port, rule, up, down */
+        NET_ENDED,       /* a connection or an exchange is over: host, port, rule, up, down; text, response, carried */
         NET_BROKER_WANTED, /* gate: rule is the identity, below NET_BROKERS_MAX */
         NET_POLICY_DONE,   /* the new policy is in force */
         NET_FLUSHED,       /* gate: the answer to NET_FLUSH */
         NET_LEASE_WANTED,  /* broker: has something to forward, and no lease */
+        NET_ASKED,         /* gate: a question for a name that is allowed: host; text: its type */
 };
 
 struct net_report {
@@ -71,6 +72,9 @@ struct net_report {
         char text[NET_TEXT_MAX]; /* NET_HTTP: method and target; NET_SPENT: the budget */
         char why[NET_WHY_MAX];   /* one line: the reason of a denial or a failure */
         char fix[NET_WHY_MAX];   /* what would allow it; empty: nothing */
+        uint64_t lost;       /* reports that were not sent since the last one that was: there were too many */
+        uint32_t response;   /* of an exchange: the status of its answer; 0: it had none */
+        uint32_t carried;    /* 1: it carried the broker's secret */
 };
 
 enum net_order_type {

@@ -35,10 +35,13 @@ void net_control_report(struct net_control *c, const struct net_report *r) {
                 c->second = second;
                 c->reports = c->ended = 0;
         }
-        if (r->type == NET_ENDED && c->ended++ >= NET_ENDED_MAX)
-                return;
-        if (c->reports++ < NET_REPORTS_MAX)
-                (void)!send(c->w.fd, r, sizeof(*r), MSG_DONTWAIT | MSG_NOSIGNAL);
+        struct net_report said = *r;
+        said.lost = c->lost;
+        if (((r->type == NET_ENDED || r->type == NET_ASKED) && c->ended++ >= NET_ENDED_MAX) || c->reports++ >= NET_REPORTS_MAX ||
+            send(c->w.fd, &said, sizeof(said), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+                c->lost++;
+        else
+                c->lost = 0;
 }
 
 void net_control_say(struct net_control *c, enum net_report_type type, uint32_t rule) {

@@ -4,8 +4,8 @@
 #include "proto/net-msg.h"
 #include "svc/loop.h"
 
-#define NET_REPORTS_MAX 200u /* a second; what is over it is dropped */
-#define NET_ENDED_MAX 100u   /* of these, such as say only that something ended: refusals have room beside them */
+#define NET_REPORTS_MAX 200u /* a second; what is over it is dropped and counted */
+#define NET_ENDED_MAX 100u   /* of these, such as are no refusals: these have room beside them */
 
 struct net_control {
         struct watch w;
@@ -14,6 +14,7 @@ struct net_control {
         void (*order)(const struct net_order *o, int *fds, size_t n);
         uint64_t second; /* of the bucket of reports */
         unsigned reports, ended;
+        uint64_t lost;   /* reports that were dropped since the last one */
 };
 
 /* Ends the process when the supervisor closes its end: the run is over, and every socket of the process with it. */

@@ -431,8 +431,8 @@ void state_release(struct state *s, bool forget, bool remove) {
                 return;
         }
         if (forget)
-                for (size_t i = 0; i < 3; i++)
-                        (void)unlinkat(s->dir, ((const char *[]){"plan.json", "started.json", "ended.json"})[i], 0);
+                for (size_t i = 0; i < 4; i++)
+                        (void)unlinkat(s->dir, ((const char *[]){"plan.json", "started.json", "ended.json", "trail.jsonl"})[i], 0);
         snprintf(from, sizeof(from), "sandboxes/%s", s->id);
         snprintf(to, sizeof(to), "unchanged/%s", s->id);
         if (renameat(s->root, from, s->root, to) < 0)

@@ -8,6 +8,7 @@
  *     started.json  the processes and the controls as read back; only of runs longer than a moment
  *     ended.json    what came of it; written last of all
  *     network.json  what was refused and used of the network, while it runs and after it (role/cli/net-record.h)
+ *     trail.jsonl   what happened in the run (model/trail.h); of another id: of the directory's former use
  *     upper, work   the copy-on-write layer
  *     root, root.work   what a run on an image changes of the image's root; goes with the end of the run
  *     shadow        copies of files with ids that the sandbox has not (svc/shadow.h)

@@ -9,7 +9,7 @@ TEST(reports) {
         check(net_report_read(&r, sizeof(r), &got) == 0 && got.type == NET_DENIED && got.what == NET_HTTP && got.port == 443 && strcmp(got.host, "a.test") == 0);
         check(net_report_read(&r, sizeof(r) - 1, &got) < 0 && net_report_read(&r, sizeof(r) + 1, &got) < 0 && net_report_read(&r, 0, &got) < 0);
         for (r.type = 0; r.type < 12; r.type++)
-                check((net_report_read(&r, sizeof(r), &got) == 0) == (r.type >= NET_DENIED && r.type <= NET_LEASE_WANTED));
+                check((net_report_read(&r, sizeof(r), &got) == 0) == (r.type >= NET_DENIED && r.type <= NET_ASKED));
         r.type = NET_BROKER_WANTED;
         r.rule = NET_BROKERS_MAX - 1;
         check(net_report_read(&r, sizeof(r), &got) == 0);

@@ -32,6 +32,7 @@ struct exchange {
         struct canonical_buffer canonical;
         char target[3 * REQUEST_TARGET_MAX];
         uint64_t up, down;
+        uint32_t status; /* of the response; 0: none yet */
         char why[WHY_TEXT];
         struct given_exchange given;
         bool carries; /* the broker's credential */
@@ -58,6 +59,8 @@ static void report(struct exchange *x, enum net_report_type type, const char *te
                 net_report_place(&r, q, &x->verdict);
         r.up = x->up;
         r.down = x->down;
+        r.response = x->status;
+        r.carried = x->carries;
         if (type == NET_UPSTREAM)
                 snprintf(r.why, sizeof(r.why), "%s", text);
         if (type == NET_SPENT)
@@ -242,7 +245,7 @@ static enum http_relay_verdict on_request(struct http_relay *r, struct http1_out
         };
         const char *why = NULL;
 
-        x->up = x->down = 0;
+        x->up = x->down = x->status = 0;
         x->carries = false;
         x->credential = (struct credential_exchange){};
         x->to_model = 0;
@@ -309,6 +312,7 @@ static void failed(struct http_relay *r, const char *text) {
 static enum http_relay_verdict on_response(struct http_relay *r, struct http1_out *out) {
         const char *why;
 
+        exchange_of(r)->status = r->response.status;
         if (!credential_response(&r->response, &exchange_of(r)->credential, &why)) {
                 failed(r, why);
                 return HTTP_RELAY_ANSWERED;

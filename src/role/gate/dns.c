@@ -1,6 +1,7 @@
 /* DNS for the programs of the sandbox: a name that some rule can reach has a synthetic address, every other does not exist.
  * No question ever goes further. */
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -43,6 +44,14 @@ static void deny(struct gate *g, const struct dns_question *q, const struct requ
         net_control_report(&g->control, &report);
 }
 
+static void say_asked(struct gate *g, const struct dns_question *q, const struct request *r) {
+        struct net_report report = {.type = NET_ASKED, .what = NET_DNS};
+
+        net_report_place(&report, r, NULL);
+        snprintf(report.text, sizeof(report.text), q->type == DNS_TYPE_A ? "A" : q->type == DNS_TYPE_AAAA ? "AAAA" : "type %u", q->type);
+        net_control_report(&g->control, &report);
+}
+
 static void answer_name(struct gate *g, const struct dns_question *q, struct dns_answer *a) {
         struct request r = {};
         char buf[REQUEST_HOST_MAX + 1];
@@ -65,6 +74,7 @@ static void answer_name(struct gate *g, const struct dns_question *q, struct dns
                 deny(g, q, &r);
                 return;
         }
+        say_asked(g, q, &r);
         a->rcode = DNS_NOERROR;
         if (q->type != DNS_TYPE_A)
                 return;

@@ -141,6 +141,7 @@ static void end_secret(struct supervisor *x, uint32_t identity, enum secret_end 
         if (n->gate.fd >= 0 && fd_send(n->gate.fd, &order, sizeof(order), NULL, 0, MSG_DONTWAIT) < 0)
                 peer_close(&n->gate); /* the next one is told when it starts */
         (void)!send(x->s->cli, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
+        events_secret_over(x, identity, why == SECRET_REVOKED);
         children_say(x, CONTROL_WORD_REVOKED, x->plan->network.secrets[identity - 1].name);
         settle(x);
 }
@@ -251,6 +252,7 @@ static void fail(struct supervisor *x, int err, const char *what) {
                 return;
         struct run_msg m = {.type = RUN_NET_FAILED, .status = err};
         snprintf(m.report.text, sizeof(m.report.text), "%s", what);
+        events_simple(x, EVENT_FAILURE, "network", what);
         (void)!send(x->s->cli, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -353,10 +355,14 @@ static void on_report(struct supervisor *x, const struct net_report *report, str
                 if (!gate)
                         grant_lease(x, from->fd);
                 break;
+        case NET_ASKED:
+                events_report(x, report, from);
+                break;
         case NET_DENIED:
         case NET_UPSTREAM:
         case NET_SPENT:
         case NET_ENDED:
+                events_report(x, report, from);
                 m.report = *report;
                 /* A command line that does not read for a while loses reports, and delays nothing. */
                 if (ioctl(x->s->cli, SIOCOUTQ, &unread) < 0 || unread > UNREAD_MAX ||

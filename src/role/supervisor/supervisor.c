@@ -65,6 +65,11 @@ static void fail_start(struct supervisor *x, const struct error *e) {
         supervisor_end(x, END_FAILED, e->errnum);
 }
 
+void supervisor_fail(struct supervisor *x, const struct error *e) {
+        fail_start(x, e);
+        supervisor_kill(x);
+}
+
 void supervisor_kill(struct supervisor *x) {
         network_cut(x);
         /* The group first: in one step, from outside. Then init, whose namespace goes with it; also what is frozen by
@@ -150,6 +155,7 @@ static int start(struct supervisor *x, struct error *e) {
                         close(go[1]);
                 close(x->ctl);
                 fd_close(s->ca); /* the key stays out of the sandbox's namespaces from their first moment on */
+                record_forget(x);
                 launcher_main(p, &s->launch);
         }
         x->init_pid = pid;
@@ -203,7 +209,9 @@ static void let_go_of_stdio(const struct supervise *s) {
         close(s->launch.init_exe);
 }
 
-static void readback_json(struct json *j, const struct init_readback *rb) {
+void supervisor_readback_json(struct json *j, const struct supervisor *x) {
+        const struct init_readback *rb = &x->readback;
+
         json_begin(j, "readback", '{');
         json_num(j, "uid", rb->uid);
         json_num(j, "gid", rb->gid);
@@ -242,7 +250,7 @@ static void write_started(struct supervisor *x) {
         json_num(&j, "supervisor", getpid());
         json_num(&j, "init", x->init_pid);
         namespaces_json(&j, x);
-        readback_json(&j, &x->readback);
+        supervisor_readback_json(&j, x);
         json_end(&j, '}');
         (void)!state_write(x->s->state, "started.json", &j);
 }
@@ -280,8 +288,7 @@ static void on_init(struct supervisor *x) {
                 error_errno(&e, m.errnum, "%s", m.text);
                 if (fix)
                         error_fix(&e, "%s", fix);
-                fail_start(x, &e);
-                supervisor_kill(x);
+                supervisor_fail(x, &e);
                 break;
         }
         case INIT_STARTED:
@@ -293,10 +300,10 @@ static void on_init(struct supervisor *x) {
                 read_namespaces(x); /* not allowed any more afterwards */
                 struct error ce = {};
                 if (supervisor_confine(x->s, &ce) < 0) {
-                        fail_start(x, &ce);
-                        supervisor_kill(x);
+                        supervisor_fail(x, &ce);
                         break;
                 }
+                record_start(x);
                 x->record_at = supervisor_now() + RECORD_AFTER_MS;
                 break;
         case INIT_EXEC_FAILED:
@@ -504,6 +511,7 @@ static void loop(struct supervisor *x) {
                 if (p[5].revents || p[6].revents)
                         control_events(x, p[5].revents, p[6].revents);
                 on_time(x, ticks);
+                record_flush(x);
                 if (x->ended && x->result.end == END_CALLER && p[2].revents & POLLHUP)
                         x->s->cli = -1; /* gone: not polled again */
         }
@@ -550,7 +558,7 @@ static int write_ended(const struct supervisor *x) {
         json_num(&j, "wall_ms", (long long)x->result.wall_ms);
         json_num(&j, "cpu_ms", (long long)x->result.cpu_ms);
         json_num(&j, "memory_peak", (long long)x->result.memory_peak);
-        readback_json(&j, &x->readback);
+        supervisor_readback_json(&j, x);
         namespaces_json(&j, x);
         json_end(&j, '}');
         return state_write(x->s->state, "ended.json", &j);
@@ -572,10 +580,11 @@ static void finish(struct supervisor *x) {
                 wait_for_init(x);
         fill_result(x);
         /* Before the answer: belljar diff may be the caller's next command. */
-        if (x->running && write_ended(x) < 0) {
+        if (x->running && (record_end(x) < 0 || write_ended(x) < 0)) {
                 /* On a full disk there is room once what the run wrote to its image's root is gone. */
                 wait_for_init(x);
                 remove_root(x);
+                (void)!record_end(x); /* a trail without an end says so itself */
                 (void)!write_ended(x);
         }
         m.result = x->result;
@@ -594,7 +603,7 @@ static void finish(struct supervisor *x) {
 }
 
 void supervisor_main(struct supervise *s) {
-        struct supervisor x = {.s = s, .plan = s->plan, .ctl = -1, .init_pidfd = -1, .disk_pipe = -1, .userns = -1, .control = -1, .asker = -1};
+        struct supervisor x = {.s = s, .plan = s->plan, .ctl = -1, .init_pidfd = -1, .disk_pipe = -1, .userns = -1, .control = -1, .asker = -1, .record = RECORD_NONE};
         struct error e = {};
         sigset_t mask;
         int r;
@@ -616,14 +625,13 @@ void supervisor_main(struct supervise *s) {
                 r = error_errno(&e, errno, "the sandbox's directory cannot be entered");
         else if ((x.plan->network.on || x.plan->n_delegates > 0) && (x.control = control_listen()) < 0)
                 r = error_errno(&e, x.control, "the sandbox's socket cannot be made");
-        else
-                r = start(&x, &e);
+        else if ((r = record_open(&x, &e)) == 0 && (r = start(&x, &e)) == 0)
+                r = record_ready(&x, &e);
         let_go_of_stdio(s);
         prctl(PR_SET_DUMPABLE, 0); /* not before: see above */
         x.sigfd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
         if (r < 0) {
-                fail_start(&x, &e);
-                supervisor_kill(&x);
+                supervisor_fail(&x, &e);
         }
         if (x.init_pid > 0)
                 loop(&x);

@@ -4,6 +4,8 @@
 #include <poll.h>
 
 #include "proto/control-msg.h"
+#include "proto/event.h"
+#include "role/supervisor/record.h"
 #include "svc/entry.h"
 
 /* A gate or a broker as the supervisor knows it (peer.c). */
@@ -64,12 +66,17 @@ struct supervisor {
         int asker;    /* whose request is being served; -1: nobody's */
         int children[CONTROL_CHILDREN_MAX]; /* connections to the supervisors of sub-runs; -1: free */
         char namespaces[7][64]; /* "net:[4026531840]", by namespace_names */
+        struct record record;
 };
 
 /* ms, monotonic */
 uint64_t supervisor_now(void);
 /* The run has ended, and why; the first reason stands. */
 void supervisor_end(struct supervisor *x, enum run_end end, int status);
+/* By Belljar's own failure: what is wrong is said to the caller. Everything is killed. */
+void supervisor_fail(struct supervisor *x, const struct error *e);
+/* What init has read back, as a member of records. */
+void supervisor_readback_json(struct json *j, const struct supervisor *x);
 /* Kills everything in the sandbox. */
 void supervisor_kill(struct supervisor *x);
 /* A child of the supervisor's takes the rights of the sandbox's root over the sandbox's files. */
@@ -141,6 +148,15 @@ void children_events(struct supervisor *x, const struct pollfd *p, size_t n);
 void children_say(struct supervisor *x, enum control_word_type type, const char *name);
 /* All of them end. */
 void children_end(struct supervisor *x);
+
+/* What happens (events.c). Records it; the record is written when the turn of the loop is over. Sets the event's times where they
+ * are not. */
+void supervisor_event(struct supervisor *x, struct event *ev);
+void event_now(struct event *ev);
+/* A report of a gate or a broker; a secret that is no more; and what needs no more than a name and a reason. */
+void events_report(struct supervisor *x, const struct net_report *r, const struct network_peer *from);
+void events_secret_over(struct supervisor *x, uint32_t identity, bool revoked);
+void events_simple(struct supervisor *x, enum event_kind kind, const char *name, const char *why);
 
 /* Freezes or thaws everything. */
 void supervisor_pause(struct supervisor *x, bool on);
