@@ -127,14 +127,18 @@ bool trail_check_line(struct trail_check *c, const char *line, size_t n) {
                 return fail(c, TRAIL_AFTER_END, c->records, 0);
         if (trail_head_read(line, n, &h) < 0)
                 return fail(c, TRAIL_DAMAGED, next, 0);
+        const bool follows = memcmp(h.prev, next == 1 ? none : c->prev, sizeof(h.prev)) == 0;
+        if (h.seq != next && follows) /* the one that belongs here, but for its number */
+                return fail(c, TRAIL_CHANGED, next, 0);
         if (h.seq > next)
                 return fail(c, TRAIL_MISSING, next, h.seq - 1);
         if (h.seq < next)
                 return fail(c, TRAIL_REPEATED, h.seq, next);
         if (next == 1 && !streq(h.kind, "start"))
                 return fail(c, TRAIL_NO_START, 1, 0);
-        bool good = !h.is_signed || !c->is_signed || signature_good(c, &h, line);
-        if (memcmp(h.prev, next == 1 ? none : c->prev, sizeof(h.prev)) != 0) {
+        const bool ends = streq(h.kind, "end");
+        bool good = h.is_signed ? !c->is_signed || signature_good(c, &h, line) : !ends && !streq(h.kind, "checkpoint");
+        if (!follows) {
                 if (next == 1)
                         return fail(c, TRAIL_CHANGED, 1, 0);
                 c->undecided = !h.is_signed || !c->is_signed; /* else its signature tells */
@@ -150,7 +154,7 @@ bool trail_check_line(struct trail_check *c, const char *line, size_t n) {
                 c->signatures++;
                 c->covered = next;
         }
-        c->ended = streq(h.kind, "end") && h.is_signed;
+        c->ended = ends;
         return true;
 }
 

@@ -55,4 +55,19 @@ TEST(strings) {
         }
 }
 
+TEST(compact_and_plain_to_look_at) {
+        struct json j = {.compact = true};
+        json_begin(&j, NULL, '{');
+        json_str(&j, "a", "\xc2\x9b" "1m\xe2\x80\xae\xf3\xa0\x80\x81 \xf0\x9f\x98\x80");
+        json_begin(&j, "l", '[');
+        json_num(&j, NULL, 1);
+        json_num(&j, NULL, 2);
+        json_end(&j, ']');
+        json_end(&j, '}');
+        check_streq(j.text.data, "{\"a\":\"\\u009b1m\\u202e\\udb40\\udc01 \xf0\x9f\x98\x80\",\"l\":[1,2]}\n");
+        json_t *v = read_back(&j);
+        check_streq(json_string_value(json_object_get(v, "a")), "\xc2\x9b" "1m\xe2\x80\xae\xf3\xa0\x80\x81 \xf0\x9f\x98\x80");
+        json_decref(v);
+}
+
 TAP_MAIN
