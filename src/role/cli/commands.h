@@ -31,6 +31,7 @@ int command_build(int argc, char **argv); /* also image build */
 int command_workspace(int argc, char **argv);
 int command_update(int argc, char **argv);
 int command_secret(int argc, char **argv);
+int command_trail(int argc, char **argv);
 
 /* `belljar policy compile`: prints what became of the rules; the block goes to `to`, unless that is NULL. */
 int policy_compile_file(const char *file, const char *to, bool json);

@@ -50,9 +50,10 @@ const struct option_spec option_table[] = {
         {OPT_STAT, "stat", 0, NULL, IN(DIFF), "names with sizes and lines"},
         {OPT_ALL, "all", 'a', NULL, IN(PS), "also those that have ended"},
         {OPT_FORCE, "force", 0, NULL, IN(RM), "end it first when it is running"},
-        {OPT_LAST, "last", 0, NULL, IN(DIFF) | IN(DISCARD) | IN(INSPECT) | IN(RM) | IN(KILL) | IN(UPDATE), "the sandbox that was started last"},
-        {OPT_JSON, "json", 0, NULL, IN(RUN) | IN(DIFF) | IN(INSPECT) | IN(PS) | IN(DOCTOR) | IN(WORKSPACE) | IN(POLICY) | IN(WHY) | IN(ASSESS) | IN(IMAGE) | IN(SECRET), "print facts as JSON (run: with --dry-run)"},
-        {OPT_FORMAT, "format", 0, "FORMAT", IN(IMAGE), "import: dir, tar, oci, oci-archive, docker-archive (default: what it looks like)"},
+        {OPT_LAST, "last", 0, NULL, IN(DIFF) | IN(DISCARD) | IN(INSPECT) | IN(RM) | IN(KILL) | IN(UPDATE) | IN(TRAIL), "the sandbox that was started last"},
+        {OPT_JSON, "json", 0, NULL, IN(RUN) | IN(DIFF) | IN(INSPECT) | IN(PS) | IN(DOCTOR) | IN(WORKSPACE) | IN(POLICY) | IN(WHY) | IN(ASSESS) | IN(IMAGE) | IN(SECRET) | IN(TRAIL), "print facts as JSON (run: with --dry-run)"},
+        {OPT_FORMAT, "format", 0, "FORMAT", IN(IMAGE) | IN(TRAIL), "image import: dir, tar, oci, oci-archive, docker-archive (default: what it looks like); trail export: jsonl, ocsf, otel"},
+        {OPT_KEY, "key", 0, "KEY", IN(TRAIL), "verify with this public key, or the one in this file (default: your own)"},
         {OPT_ARCH, "arch", 0, "ARCH", IN(IMAGE), "import, pull: of an image for several, that one: amd64, arm64, arm/v7 (default: this machine's)"},
         {OPT_TLS_VERIFY, "tls-verify", 0, "BOOL", IN(IMAGE), "pull: false takes any certificate, and HTTP (default: as registries.conf has it, else true)"},
         {OPT_MAX_SIZE, "max-size", 0, "SIZE", IN(IMAGE), "import: limit of the image's files (default: 64GiB, and 200 times their compressed size)"},
@@ -145,6 +146,11 @@ const struct command_spec command_table[COMMAND_N] = {
                 "The store is $XDG_DATA_HOME/belljar/secrets (~/.local/share). Each secret in it is sealed with a key: that of systemd's credential "
                 "belljar.key, where there is one, else \"belljar:store\" of the kernel's user keyring, else one made of a passphrase, which the first "
                 "set asks for. The keyring keeps that key for an hour, or until lock (docs/credentials.md)."},
+        [COMMAND_TRAIL] = {COMMAND_TRAIL, "trail", NULL, "ls | show | tail | verify | export --format FORMAT [SANDBOX|FILE] | key", "what happened in a run, as it was recorded from outside",
+                "ls lists the trails that there are, show prints one, tail goes on printing while the run lasts. verify finds a record that was changed, dropped, "
+                "moved or cut off, and says which, given no more than the trail and the public key (--key, or your own); key prints yours. export hands the records "
+                "on in a form that others read: OCSF events or OpenTelemetry logs, each with the record's own line in it. docs/trail.md says what a record is worth.\n\n"
+                "Exit status of verify: 0 whole and sealed, 1 not as it was written, 2 not sealed (the run goes on, or was cut off), 125 no answer."},
         [COMMAND_HELP] = {COMMAND_HELP, "help", NULL, "[COMMAND]", "say what a command takes", ""},
 };
 

@@ -50,6 +50,7 @@ static int dispatch(enum command_id id, int argc, char **argv) {
         case COMMAND_BUILD: return command_build(argc, argv);
         case COMMAND_UPDATE: return command_update(argc, argv);
         case COMMAND_SECRET: return command_secret(argc, argv);
+        case COMMAND_TRAIL: return command_trail(argc, argv);
         case COMMAND_WORKSPACE: return command_workspace(argc, argv);
         default: return EXIT_BELLJAR;
         }

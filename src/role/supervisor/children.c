@@ -54,6 +54,7 @@ void children_grant(struct supervisor *x) {
                 return;
         }
         x->children[i] = TAKE_FD(x->asker);
+        events_simple(x, EVENT_APPROVAL, "sub-run", "within this run's authority");
         if (x->paused)
                 children_say(x, CONTROL_WORD_PAUSE, NULL);
 }

@@ -1,7 +1,10 @@
 /* What happens in the run comes together here: whoever hears of something in the supervisor says so by supervisor_event. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "model/secret.h"
 #include "role/supervisor/supervisor.h"
@@ -70,7 +73,7 @@ void events_report(struct supervisor *x, const struct net_report *r, const struc
         case NET_ENDED: ev.kind = r->what == NET_HTTP ? EVENT_REQUEST : EVENT_CONNECTION; break;
         case NET_DENIED: ev.kind = EVENT_REFUSAL; break;
         case NET_UPSTREAM: ev.kind = EVENT_FAILURE; break;
-        case NET_SPENT: ev.kind = EVENT_LIMIT; break;
+        case NET_SPENT: ev.kind = EVENT_LIMIT; break; /* of the network's */
         default: return;
         }
         fill(&ev, r, identity);
@@ -88,6 +91,20 @@ void events_secret_over(struct supervisor *x, uint32_t identity, bool revoked) {
 
         event_set(&ev, EVENT_F_NAME, name, x->plan->network.secrets[identity - 1].name);
         event_set(&ev, EVENT_F_TEXT, text, revoked ? "revoked" : "expired");
+        supervisor_event(x, &ev);
+}
+
+void events_policy(struct supervisor *x, int table) {
+        struct event ev = {.kind = EVENT_POLICY, .source = EVENT_BY_USER, .rule = EVENT_NO_RULE, .user = getuid()};
+        uint8_t hash[SHA256_SIZE];
+        struct stat st;
+
+        void *p = fstat(table, &st) < 0 || st.st_size <= 0 ? MAP_FAILED : mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, table, 0);
+        if (p != MAP_FAILED) {
+                sha256(p, (size_t)st.st_size, hash);
+                (void)sha256_text(hash, ev.digest);
+                (void)munmap(p, (size_t)st.st_size);
+        }
         supervisor_event(x, &ev);
 }
 

@@ -122,6 +122,7 @@ void network_update(struct supervisor *x, int fds[3], bool reads_tls) {
                 n->former[1] = x->s->budgets;
                 change_policy(x, TAKE_FD(fds[0]), TAKE_FD(fds[1]));
                 n->asked = true;
+                events_policy(x, n->table);
                 children_end(x);
         }
         for (size_t i = 0; i < 3; i++)
@@ -205,6 +206,7 @@ void network_rules_done(struct supervisor *x, int result, const char *text) {
                 int refused[] = {n->table, x->s->budgets};
                 (void)!account_carry(x->s->budgets, budgets); /* else it has what was used until then */
                 change_policy(x, table, budgets);
+                events_policy(x, n->table); /* the former one */
                 table = refused[0];
                 budgets = refused[1];
                 if (n->asked)

@@ -53,6 +53,10 @@ void supervisor_end(struct supervisor *x, enum run_end end, int status) {
         if (x->ended)
                 return; /* the first reason stands */
         x->ended = true;
+        if (end >= END_TIME && end <= END_HOST)
+                events_simple(x, EVENT_LIMIT, run_end_name(end), "reached");
+        else if (end == END_CALLER || end == END_PARENT)
+                events_simple(x, EVENT_KILL, run_end_name(end), "");
         x->result.end = end;
         x->result.status = status;
         children_end(x);
@@ -354,6 +358,7 @@ void supervisor_pause(struct supervisor *x, bool on) {
         else if (on)
                 tell(x, &answer);
         x->paused = on;
+        events_simple(x, on ? EVENT_FREEZE : EVENT_THAW, "", "");
         children_say(x, on ? CONTROL_WORD_PAUSE : CONTROL_WORD_RESUME, NULL);
         if (on)
                 x->paused_at = supervisor_now();
@@ -580,6 +585,8 @@ static void finish(struct supervisor *x) {
                 wait_for_init(x);
         fill_result(x);
         /* Before the answer: belljar diff may be the caller's next command. */
+        if (x->running && x->result.changed && x->plan->workspace && x->plan->mode == WORKSPACE_COW)
+                files_record(x);
         if (x->running && (record_end(x) < 0 || write_ended(x) < 0)) {
                 /* On a full disk there is room once what the run wrote to its image's root is gone. */
                 wait_for_init(x);

@@ -156,7 +156,12 @@ void event_now(struct event *ev);
 /* A report of a gate or a broker; a secret that is no more; and what needs no more than a name and a reason. */
 void events_report(struct supervisor *x, const struct net_report *r, const struct network_peer *from);
 void events_secret_over(struct supervisor *x, uint32_t identity, bool revoked);
+/* Another policy is in force: its compiled form. */
+void events_policy(struct supervisor *x, int table);
 void events_simple(struct supervisor *x, enum event_kind kind, const char *name, const char *why);
+
+/* What the run changed (files.c): a record, at the end. */
+void files_record(struct supervisor *x);
 
 /* Freezes or thaws everything. */
 void supervisor_pause(struct supervisor *x, bool on);
