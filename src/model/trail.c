@@ -145,6 +145,7 @@ static void members(struct json *j, const struct event *ev) {
                 break;
         case EVENT_DNS:
         case EVENT_FAILURE:
+        case EVENT_LIMIT:
                 place(j, ev);
                 break;
         default:
@@ -290,7 +291,7 @@ int trail_finish(struct trail *t, const struct event *ev, struct strbuf *out) {
 }
 
 void trail_count_lost(struct trail *t, uint64_t n) {
-        t->lost[0] += n;
+        t->lost[0] = n > UINT64_MAX - t->lost[0] ? UINT64_MAX : t->lost[0] + n; /* whoever says so may lie */
         t->any_lost |= n > 0;
 }
 

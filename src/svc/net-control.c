@@ -45,6 +45,7 @@ void net_control_report(struct net_control *c, const struct net_report *r) {
 }
 
 void net_control_say(struct net_control *c, enum net_report_type type, uint32_t rule) {
-        const struct net_report r = {.type = type, .rule = rule};
-        (void)!send(c->w.fd, &r, sizeof(r), MSG_DONTWAIT | MSG_NOSIGNAL);
+        const struct net_report r = {.type = type, .rule = rule, .lost = c->lost};
+        if (send(c->w.fd, &r, sizeof(r), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(r))
+                c->lost = 0;
 }

@@ -70,7 +70,7 @@ static void report(const unsigned char *p, size_t n) {
                 return;
         must(n == sizeof(r) && memcmp(&r, p, n) == 0);
         must(strlen(r.host) < NET_HOST_MAX && strlen(r.text) < NET_TEXT_MAX && strlen(r.why) < NET_WHY_MAX && strlen(r.fix) < NET_WHY_MAX);
-        must(r.port <= UINT16_MAX && r.what <= NET_HTTP && r.type >= NET_DENIED && r.type <= NET_LEASE_WANTED);
+        must(r.port <= UINT16_MAX && r.what <= NET_HTTP && r.type >= NET_DENIED && r.type <= NET_ASKED);
         must(r.type != NET_BROKER_WANTED || r.rule < NET_BROKERS_MAX);
 }
 

@@ -67,7 +67,6 @@ void events_report(struct supervisor *x, const struct net_report *r, const struc
         const uint32_t identity = gate ? 0 : (uint32_t)(from - x->network.brokers);
         struct event ev = {.source = gate ? EVENT_BY_GATE : EVENT_BY_BROKER};
 
-        trail_count_lost(&x->record.trail, r->lost);
         switch (r->type) {
         case NET_ASKED: ev.kind = EVENT_DNS; break;
         case NET_ENDED: ev.kind = r->what == NET_HTTP ? EVENT_REQUEST : EVENT_CONNECTION; break;

@@ -341,6 +341,7 @@ static void on_report(struct supervisor *x, const struct net_report *report, str
         struct run_msg m = {.type = RUN_NET_REPORT};
         int unread;
 
+        trail_count_lost(&x->record.trail, report->lost);
         switch (report->type) {
         case NET_BROKER_WANTED:
                 if (gate)
