@@ -175,7 +175,7 @@ static struct json *begin(struct trail *t, const struct event *ev) {
         hex(prev, t->prev, sizeof(t->prev));
         time_text(time, ev->wall);
         json_begin(j, NULL, '{');
-        json_num(j, "seq", (long long)(t->seq + 1));
+        json_num(j, "seq", (long long)t->seq + 1);
         json_str(j, "prev", prev);
         json_num(j, "mono", (long long)MIN(ev->mono, INT64_MAX));
         json_str(j, "time", time);

@@ -150,7 +150,7 @@ static int check_all(struct source *x, struct trail_check *c, struct error *e) {
 }
 
 static int verify(struct source *x, const struct trail_options *o, struct error *e) {
-        uint8_t key[TRAIL_PUBLIC_SIZE];
+        uint8_t key[TRAIL_PUBLIC_SIZE] = {};
         char hex[2 * TRAIL_PUBLIC_SIZE + 1], id[24], text[160];
         struct trail_check c = {.is_signed = trail_key_signed, .key = key};
         int r = get_key(o->key, key, e);
@@ -249,7 +249,7 @@ static int show(struct source *x, const struct trail_options *o, bool follow, st
 static int list(const struct trail_options *o, struct error *e) {
         _cleanup_strlist_ struct strlist ids = {};
         _cleanup_fd_ int root = -EBADF;
-        uint8_t key[TRAIL_PUBLIC_SIZE];
+        uint8_t key[TRAIL_PUBLIC_SIZE] = {};
         struct error ignored = {};
         struct json j = {};
         int r;
@@ -292,7 +292,7 @@ static int list(const struct trail_options *o, struct error *e) {
 }
 
 static int print_key(struct error *e) {
-        uint8_t key[TRAIL_PUBLIC_SIZE];
+        uint8_t key[TRAIL_PUBLIC_SIZE] = {};
         char hex[2 * TRAIL_PUBLIC_SIZE + 1];
 
         if (get_key(NULL, key, e) < 0)
