@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Presets and the list of relays as C, so that no program depends on finding files that fit its version.
 
-  embed.py relays FILE            the names, as table_relays[] (model/table-layout.h)
+  embed.py relays FILE            the names, as table_relays[] (model/table-layout.h); as trip_fetchers[] (model/tripwire.h) those below
+                                  a heading that says that they fetch
   embed.py presets FILE...        NAME.yaml as text, as network_presets[] (model/network-preset.h); and as network_recipes[], known
                                   as FOLDER/NAME, those in a folder beside this file
 """
@@ -14,15 +15,23 @@ def quoted(text):
 
 
 def relays(path):
-    names = [line.split("#")[0].strip() for line in open(path, encoding="ascii")]
-    names = [n for n in names if n]
+    names, fetchers, fetch = [], [], False
+    for line in open(path, encoding="ascii"):
+        fetch = "they fetch" in line if line.startswith("#") else fetch
+        name = line.split("#")[0].strip()
+        names += [name] if name else []
+        fetchers += [name] if name and fetch else []
+    if not fetchers:
+        sys.exit(f"{path}: none fetches")
     for n in names:
         if not re.fullmatch(r"([a-z0-9_]([a-z0-9_-]{0,62})\.)+[a-z][a-z0-9-]*", n):
             sys.exit(f"{path}: {n} is not a name in small letters")
     if len(set(names)) != len(names):
         sys.exit(f"{path}: doubled: {sorted(n for n in set(names) if names.count(n) > 1)}")
-    print('#include "model/table-layout.h"\n\nconst char *const table_relays[] = {')
-    print("\n".join(f'        "{n}",' for n in sorted(names)) + "\n        NULL,\n};")
+    print('#include "model/table-layout.h"\n#include "model/tripwire.h"')
+    for array, of in (("table_relays", names), ("trip_fetchers", fetchers)):
+        print(f"\nconst char *const {array}[] = {{")
+        print("\n".join(f'        "{n}",' for n in sorted(of)) + "\n        NULL,\n};")
 
 
 def presets(paths):

@@ -254,6 +254,10 @@ char *plan_format(const struct plan *p) {
                               s && !streq(op->source, op->target) ? s : "", f.len ? " (" : "", f.len ? f.data : "",
                               f.len ? ")" : "");
         }
+        for (size_t i = 0; i < p->n_wires; i++) {
+                char text[TRIP_TEXT_MAX];
+                strbuf_printf(&b, "tripwire   %s\n", trip_wire_text(&p->wires[i], text));
+        }
         if (p->nesting && p->landlock_abi)
                 strbuf_puts(&b, "landlock   signals and abstract sockets only\n");
         for (size_t i = 0; !p->nesting && i < p->n_rules; i++) {
@@ -327,6 +331,7 @@ void plan_json(const struct plan *p, bool full, struct json *j) {
         json_list(j, "use", &p->use);
         json_list(j, "notes", &p->notes);
         json_list(j, "calls", &p->calls);
+        trip_json(j, p->wires, p->n_wires);
         if (p->git)
                 git_json(j, p->git);
         json_begin(j, "delegates", '[');

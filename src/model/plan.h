@@ -161,6 +161,8 @@ struct plan {
         struct strlist notes;   /* one line each: what the user should know */
         const struct git_policy *git; /* the policy's; NULL: not prepared */
         char *ssh, *ssh_keygen; /* the host's programs for it; NULL: not needed */
+        const struct trip_wire *wires; /* the policy's tripwires */
+        size_t n_wires;
         const struct plan_delegate *delegates; /* the options' */
         size_t n_delegates;
         struct strlist calls;   /* what the run can call (proto/call-msg.h), by name; none: there is no endpoint */

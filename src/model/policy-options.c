@@ -280,3 +280,62 @@ int policy_check(const struct policy *p, struct error *e) {
                 return r;
         return check_places(p, e);
 }
+
+void policy_drop_wires(struct policy *p, enum trip_on on, bool defaults) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < p->n_wires; i++)
+                if (p->wires[i].on != on || (defaults && !p->wires[i].is_default))
+                        p->wires[n++] = p->wires[i];
+        p->n_wires = n;
+}
+
+int policy_trip_word(const char *const *choices, const char *text, unsigned *ret, struct error *e) {
+        const bool on = choices == trip_on_names;
+        char brief[POLICY_BRIEF];
+
+        for (unsigned i = 0; choices[i]; i++) {
+                if (!streq(choices[i], text))
+                        continue;
+                *ret = i;
+                if (!on || i < TRIP_N)
+                        return 0;
+                /* A wire that nothing touches would be a promise. */
+                error_set(e, ENOTSUP, i == TRIP_LOST    ? "a run whose supervisor is lost ends in any case: there is no tripwire for it"
+                                      : i == TRIP_LIMIT ? "a limit that is reached ends the run in any case: there is no tripwire for it"
+                                                        : "this version of Belljar does not see the event %s, and so refuses a policy that has it", text);
+                return error_fix(e, "take the entry out");
+        }
+        error_set(e, EINVAL, "there is no %s \"%s\" for a tripwire", on ? "event" : "action", policy_brief(brief, text));
+        return error_fix(e, on ? "there are denied, rerouted, placeholder, budget and payload" : "there are warn, cut, hold, kill and off");
+}
+
+int policy_set_tripwire(struct policy *p, const char *text, struct error *e) {
+        const size_t n = strcspn(text, "=");
+        _cleanup_free_ char *event = strndup(text, n);
+        unsigned on = 0, act = 0;
+        bool any = false;
+        int r;
+
+        if (!event)
+                return error_set(e, ENOMEM, "out of memory");
+        if (text[n] != '=') {
+                error_set(e, EINVAL, "--tripwire takes EVENT=ACTION");
+                return error_fix(e, "as --tripwire denied=warn");
+        }
+        if ((r = policy_trip_word(trip_on_names, event, &on, e)) < 0 || (r = policy_trip_word(trip_do_names, text + n + 1, &act, e)) < 0)
+                return r;
+        if (act == TRIP_OFF) {
+                policy_drop_wires(p, (enum trip_on)on, false);
+                return 0;
+        }
+        for (size_t i = 0; i < p->n_wires; i++)
+                if (p->wires[i].on == on) {
+                        p->wires[i].act = (enum trip_do)act;
+                        p->wires[i].is_default = false;
+                        any = true;
+                }
+        if (!any && p->n_wires < TRIP_WIRES_MAX)
+                p->wires[p->n_wires++] = (struct trip_wire){.on = (enum trip_on)on, .count = 1, .within = 60000, .act = (enum trip_do)act};
+        return any || p->wires[p->n_wires - 1].on == on ? 0 : error_set(e, E2BIG, "the policy has too many tripwires");
+}

@@ -102,6 +102,10 @@ char *policy_text(const struct policy *p) {
                         limit(&b, &policy_keys[i], policy_limit_of(p, &policy_keys[i]));
         words(&b, "without", &p->without);
         network_text(&b, &p->network);
+        for (size_t i = 0; i < p->n_wires; i++) {
+                char text[TRIP_TEXT_MAX];
+                line(&b, "tripwire", trip_wire_text(&p->wires[i], text));
+        }
         for (size_t i = 0; i < p->git.n_hosts; i++) {
                 _cleanup_free_ char *text = git_host_text(&p->git.hosts[i]);
                 line(&b, "git_ssh", text);
@@ -172,5 +176,6 @@ void policy_json(struct json *j, const char *key, const struct policy *p) {
         json_list(j, "without", &p->without);
         network_json(j, &p->network);
         git_json(j, &p->git);
+        trip_json(j, p->wires, p->n_wires);
         json_end(j, '}');
 }

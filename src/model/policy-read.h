@@ -33,6 +33,8 @@ int policy_read_mint(struct policy_reader *c, struct secret *s, const struct pol
 /* KEY_GIT_SSH and KEY_SIGN (policy-git.c). */
 int policy_read_git_ssh(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *list) _must_check_;
 int policy_read_sign(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *map) _must_check_;
+/* KEY_TRIPWIRES (policy-tripwires.c). */
+int policy_read_tripwires(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *list) _must_check_;
 /* KEY_USE (policy-use.c). */
 int policy_read_use(struct policy_reader *c, const struct policy_key *k, const struct yaml_node *list) _must_check_;
 /* The rules of a preset, or of a recipe, which may use presets: known by `name` as theirs, at this place of the policy. */

@@ -74,6 +74,17 @@ static json_t *names(const char *const *list) {
         return json_pack("{s:o}", "enum", a);
 }
 
+/* Of a tripwire: without what no version so far can see. */
+static json_t *trip_word(const struct policy_key *k) {
+        const size_t n = k->choices == trip_on_names ? TRIP_N : TRIP_OFF + 1;
+        json_t *a = json_array();
+
+        for (size_t i = 0; a && i < n; i++)
+                if (json_array_append_new(a, json_string(k->choices[i])) < 0)
+                        return json_decref(a), NULL;
+        return json_pack("{s:o}", "enum", a);
+}
+
 static json_t *text(const char *pattern, int max) {
         return json_pack("{s:s, s:i, s:s}", "type", "string", "maxLength", max, "pattern", pattern);
 }
@@ -271,6 +282,10 @@ static json_t *value(const struct policy_key *k) {
                 return list(text(PLACE_PATTERN, 320));
         case KEY_URLS:
                 return json_pack("{s:s, s:i, s:o}", "type", "array", "maxItems", (int)NETWORK_GIVEN_MAX, "items", text(URL_PATTERN, REQUEST_TARGET_MAX));
+        case KEY_TRIPWIRES:
+                return json_pack("{s:s, s:i, s:{s:[o]}}", "type", "array", "maxItems", (int)TRIP_WIRES_MAX, "items", "anyOf", section(k));
+        case KEY_TRIP_WORD:
+                return trip_word(k);
         case KEY_LATER:
                 return json_pack("{s:{}}", "not");
         }

@@ -13,6 +13,8 @@ struct policy *policy_new(void) {
                 p->min_tier = TIER_PROCESS;
                 p->network.run = NETWORK_NO_BUDGET;
                 p->network.has_run = true;
+                memcpy(p->wires, trip_defaults, trip_n_defaults * sizeof(*p->wires));
+                p->n_wires = trip_n_defaults;
                 p->limits.pids = (struct limit){.value = POLICY_PIDS_DEFAULT, .origin = LIMIT_DEFAULT};
         }
         return p;

@@ -261,7 +261,19 @@ const struct policy_key policy_keys[] = {
          .doc = "The public part of the key, as its .pub file has it."},
         {"sign.as", KEY_GIT_TEXT, .unset = "anybody",
          .doc = "The only committer or tagger that is signed for: NAME <MAIL>, or <MAIL> with whatever name."},
-        {"tripwires", KEY_LATER},
+        {"tripwires", KEY_TRIPWIRES, .unset = "those of docs/stop.md",
+         .doc = "What is an alarm, and what is done then. An entry takes the place of the default for its event."},
+        {"tripwires.on", KEY_TRIP_WORD, .choices = trip_on_names, .required = true,
+         .doc = "The event: something refused, refused and then tried by another way, a placeholder where it does not belong, a budget that is "
+                "spent, a form of payload that a rule refuses."},
+        {"tripwires.count", KEY_NUMBER, .min = 1, .max = TRIP_COUNT_MAX, .unset = "1",
+         .doc = "How many of them ring."},
+        {"tripwires.within", KEY_DURATION, .min = 1, .max = 86400000, .unset = "1m",
+         .doc = "Within which time: a duration such as 1m, or seconds."},
+        {"tripwires.distinct", KEY_BOOL, .unset = "false",
+         .doc = "Whether the same goal, however often, counts once."},
+        {"tripwires.do", KEY_TRIP_WORD, .choices = trip_do_names, .unset = "kill",
+         .doc = "warn says so; cut ends network and credentials; hold cuts and freezes until belljar release; kill cuts and ends the run; off is no tripwire for the event."},
         {"checks", KEY_LATER},
 };
 const size_t n_policy_keys = ELEMENTSOF(policy_keys);

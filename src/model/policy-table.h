@@ -50,6 +50,8 @@ enum key_type {
         KEY_GIT_SSH,  /* git.hosts: a list of mappings of the keys below it (policy-git.c) */
         KEY_SIGN,     /* git.sign: a mapping of the keys below it (policy-git.c) */
         KEY_GIT_TEXT, /* of these */
+        KEY_TRIPWIRES, /* wires: a list of mappings of the keys below it (policy-tripwires.c) */
+        KEY_TRIP_WORD, /* of one: one of `choices` */
         KEY_LATER,    /* a key of the design that this version does not enforce: refused */
 };
 
@@ -121,3 +123,7 @@ int policy_keep_volume(struct policy *p, const char *host, const char *inside, b
 /* Text cut for a message, at a whole character, with "..." where something was left out. Returns dst. */
 #define POLICY_BRIEF 72
 const char *policy_brief(char dst[POLICY_BRIEF], const char *s);
+
+/* The wires of an event go, or only those that are defaults; and a word of a wire (policy-options.c). */
+void policy_drop_wires(struct policy *p, enum trip_on on, bool defaults);
+int policy_trip_word(const char *const *choices, const char *text, unsigned *ret, struct error *e) _must_check_;

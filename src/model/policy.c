@@ -225,6 +225,8 @@ static int read_value(struct policy_reader *c, const struct policy_key *k, const
                 return policy_read_git_ssh(c, k, key->value);
         case KEY_SIGN:
                 return policy_read_sign(c, k, key->value);
+        case KEY_TRIPWIRES:
+                return policy_read_tripwires(c, k, key->value);
         case KEY_NETWORK:
                 return policy_read_network(c, k, key->value);
         case KEY_PLACES:

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "model/git.h"
 #include "model/network.h"
+#include "model/tripwire.h"
 
 enum tier { TIER_AUTO, TIER_PROCESS, TIER_CONTAINER, TIER_MICROVM, TIER_VM };
 enum trust { TRUST_UNKNOWN, TRUST_REVIEWED, TRUST_OWN };
@@ -89,6 +90,8 @@ struct policy {
         struct strlist without; /* controls that the user does without, by name (control.h) */
         struct network network; /* its source is the policy's */
         struct git_policy git;  /* git_ssh and sign */
+        struct trip_wire wires[TRIP_WIRES_MAX]; /* tripwires */
+        size_t n_wires;
         struct {
                 struct policy_place tier, min_tier, image, user, entrypoint, workdir, mode, name, inside;
         } places;
@@ -132,6 +135,8 @@ int policy_add_secret(struct policy *p, const char *text, policy_add_preset *add
 policy_add_preset policy_add_preset_with;
 /* Whether text names a preset. */
 bool policy_secret_has_preset(const char *text);
+/* --tripwire EVENT=ACTION: the event's wires do that, or (off) there are none. */
+int policy_set_tripwire(struct policy *p, const char *text, struct error *e) _must_check_;
 /* --given */
 int policy_add_given(struct policy *p, const char *url, struct error *e) _must_check_;
 

@@ -14,6 +14,9 @@ enum control_type {
          * that is in force and the memory of its budgets where there is a network; the connection is kept: over it the child is told
          * (struct control_word) what it may not do any more, and its end is the child's. */
         CONTROL_DELEGATE,
+        /* What a person or a program does to a run (docs/stop.md). The answer to CONTROL_KILL comes when everything is dead; its end without an
+         * answer says so, too. Of CONTROL_HOLD the answer's text is the hold's id, which CONTROL_RELEASE takes as name. */
+        CONTROL_KILL, CONTROL_CUT, CONTROL_HOLD, CONTROL_RELEASE, CONTROL_PAUSE, CONTROL_RESUME,
 };
 
 #define CONTROL_CHILDREN_MAX 16u /* of one run, at once */
@@ -23,12 +26,12 @@ enum control_type {
 struct control_request {
         uint32_t type;
         uint32_t reads_tls; /* CONTROL_UPDATE: the policy has rules that look at requests within TLS */
-        char name[68];      /* CONTROL_REVOKE; ends with NUL */
+        char name[68];      /* CONTROL_REVOKE, CONTROL_RELEASE; ends with NUL */
 };
 
 struct control_answer {
         int32_t result; /* 0, or a negative errno: nothing has changed then */
-        char text[252]; /* what is wrong; ends with NUL */
+        char text[252]; /* what is wrong; where nothing is, what there is to say of it; ends with NUL */
 };
 
 struct control_grant {
@@ -47,8 +50,8 @@ union control_reply {
 };
 _Static_assert(sizeof(struct control_answer) != sizeof(struct control_grant), "told apart by size");
 
-/* The child answers the first with the last, once it is done. */
-enum control_word_type { CONTROL_WORD_REVOKED = 1, CONTROL_WORD_PAUSE, CONTROL_WORD_RESUME, CONTROL_WORD_DONE };
+/* The child answers the first with CONTROL_WORD_DONE, once it is done. */
+enum control_word_type { CONTROL_WORD_REVOKED = 1, CONTROL_WORD_PAUSE, CONTROL_WORD_RESUME, CONTROL_WORD_DONE, CONTROL_WORD_CUT };
 struct control_word {
         uint32_t type;
         char name[68]; /* CONTROL_WORD_REVOKED: of the secret; ends with NUL */

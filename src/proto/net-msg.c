@@ -14,7 +14,7 @@ int net_report_read(const void *data, size_t n, struct net_report *ret) {
         if (n != sizeof(r))
                 return -EBADMSG;
         memcpy(&r, data, sizeof(r));
-        if (r.type < NET_DENIED || r.type > NET_ASKED || r.what > NET_HTTP || r.port > UINT16_MAX || r.quiet > 1 || r.carried > 1 || r.response > 999)
+        if (r.type < NET_DENIED || r.type > NET_ASKED || r.what > NET_HTTP || r.port > UINT16_MAX || r.quiet > 1 || r.carried > 1 || r.response > 999 || r.misplaced > 1)
                 return -EBADMSG;
         if (r.type == NET_BROKER_WANTED && r.rule >= NET_BROKERS_MAX)
                 return -EBADMSG;

@@ -66,6 +66,8 @@ struct net_report {
         uint32_t rule;   /* of the compiled policy; UINT32_MAX: none */
         uint32_t quiet;
         uint32_t port;
+        uint32_t misplaced; /* NET_DENIED: a secret's placeholder stood where it does not belong */
+        uint32_t pad;
         uint64_t up, down; /* bytes */
         uint8_t address[16]; /* zero: none */
         char host[NET_HOST_MAX];

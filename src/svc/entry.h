@@ -34,6 +34,8 @@ enum run_msg_type {
         RUN_NET_RULES,   /* ancillary: user and network namespace, rules (svc/net-rules.h), the compiled policy and the memory of its
                           * budgets; RUN_NET_RULES_DONE is the answer */
         RUN_NET_SECRET,  /* identity: its secret is over, for the reason in status (enum secret_end): its value is needed no more */
+        RUN_CUT,         /* the run has no network and no credentials any more: calls end, values are needed no more */
+        RUN_ALARM,       /* status: enum trip_do, what was done; report.text: the hold's id or ""; report.why: one line, of what rang */
         RUN_NET_FAILED,  /* status: -errno or 0; report.text: what of the network does not work any more */
         RUN_CALLS,       /* ancillary: the run's endpoint of calls; where it has a network, then its user and network namespaces */
         /* from the command line */
@@ -54,6 +56,7 @@ enum run_end {
         END_LOST,    /* init ended without a report: killed from outside */
         END_NOEXEC,  /* the command could not be executed: status is its errno */
         END_PARENT,  /* a sub-run, whose parent ended, or may do something else now */
+        END_TRIPWIRE, /* a tripwire ended it, or held it when it was ended */
 };
 /* As records have it. */
 static inline const char *run_end_name(uint32_t end) {
@@ -61,7 +64,7 @@ static inline const char *run_end_name(uint32_t end) {
                 [END_EXIT] = "exit", [END_TIME] = "time", [END_IDLE] = "idle", [END_MEMORY] = "memory", [END_DISK] = "disk",
                 [END_OUTPUT] = "output", [END_HOST] = "host-memory", [END_CALLER] = "caller", [END_FAILED] = "failed",
                 [END_LOST] = "lost", [END_NOEXEC] = "not-executed",
-                [END_PARENT] = "parent",
+                [END_PARENT] = "parent", [END_TRIPWIRE] = "tripwire",
         };
         return end < ELEMENTSOF(names) ? names[end] : "?";
 }

@@ -50,16 +50,8 @@ static bool has_ended(const struct state *s) {
         return true;
 }
 
-static bool is_locked(const struct state *s) {
-        /* A read lock that can be had means that nobody holds the supervisor's exclusive one. */
-        if (flock(s->dir, LOCK_SH | LOCK_NB) < 0)
-                return errno == EWOULDBLOCK;
-        (void)flock(s->dir, LOCK_UN);
-        return false;
-}
-
 bool state_alive(const struct state *s) {
-        return is_locked(s) && !has_ended(s);
+        return state_is_locked(s) && !has_ended(s);
 }
 
 /* A directory that is still being made counts as left by a kill when its maker is gone, or after so many seconds. */

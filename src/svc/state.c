@@ -291,6 +291,15 @@ static bool plan_has_name(const struct state *s, const char *line) {
         return id && file_read(s->dir, "plan.json", STATE_FILE_MAX, &text, NULL) == 0 && strstr(text, id) && strstr(text, line);
 }
 
+int state_list_at_once(int root, struct strlist *ret) {
+        _cleanup_(dated_clear) struct dated_list all = {};
+        int r = state_list_place(root, state_places[0], &all);
+
+        for (size_t i = 0; r == 0 && i < all.n; i++)
+                r = strlist_add(ret, all.items[i].id);
+        return r;
+}
+
 int state_find_at_once(int root, const char *which, struct state *ret) {
         _cleanup_(dated_clear) struct dated_list all = {};
         _cleanup_free_ char *line = NULL;
@@ -315,6 +324,14 @@ int state_find_at_once(int root, const char *which, struct state *ret) {
                 s = STATE_NONE;
         }
         return ret->id ? 0 : -ENOENT;
+}
+
+bool state_is_locked(const struct state *s) {
+        /* A read lock that can be had means that nobody holds the supervisor's exclusive one. */
+        if (flock(s->dir, LOCK_SH | LOCK_NB) < 0)
+                return errno == EWOULDBLOCK;
+        (void)flock(s->dir, LOCK_UN);
+        return false;
 }
 
 int state_write_groups(const struct state *s, const char *paths) {

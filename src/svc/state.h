@@ -69,6 +69,11 @@ bool state_changed(const struct state *s);
  * another way where this finds none. Of several of that name none. */
 int state_find_at_once(int root, const char *which, struct state *ret) _must_check_;
 
+/* Ids of all that have something to lose: running ones among them. */
+int state_list_at_once(int root, struct strlist *ret) _must_check_;
+/* A process of the run (its supervisor, or its command line, which is the last to end) has its directory. */
+bool state_is_locked(const struct state *s);
+
 /* Makes an ended run that changed nothing, or failed before it began (forget: then it is no record either), available
  * to the next one. With `remove`, or where there are enough, removes it instead. */
 void state_release(struct state *s, bool forget, bool remove);

@@ -119,7 +119,7 @@ TEST(unknown_keys) {
 }
 
 TEST(later_keys_are_refused) {
-        static const char *const t[] = {"tripwires", "checks"};
+        static const char *const t[] = {"checks"};
         for (size_t i = 0; i < ELEMENTSOF(t); i++) {
                 char text[64], msg[64];
                 snprintf(text, sizeof(text), "version: 1\n%s: []\n", t[i]);
@@ -613,6 +613,8 @@ TEST(printed) {
                     "secret     q from store:q, in the query, as key\n"
                     "secret     o minted at i.example (oauth2, scope a b) with what is from env:O, in the field authorization\n"
                     "secret     a minted at api.github.com (github_app, for x y, contents=read issues=write) with what is from file:/a, in whichever field has its placeholder\n"
+                    "tripwire   rerouted, 1 within 5m: kill (default)\ntripwire   denied, 20 different within 1m: kill (default)\n"
+                    "tripwire   placeholder, 10 within 1m: kill (default)\ntripwire   payload, 5 within 1m: kill (default)\n"
                     "git_ssh    read and write git@git.example:22 a/b, c/*, by the key of a file\n"
                     "sign       commits and tags of one person, by a key of the ssh agent\n");
         struct json j = {};
@@ -668,7 +670,7 @@ TEST(every_key_has_what_its_type_needs) {
         for (size_t i = 0; i < n_policy_keys; i++) {
                 const struct policy_key *k = &policy_keys[i];
                 check(k->type == KEY_LATER || (k->doc && *k->doc));
-                check((k->type == KEY_CHOICE) == (k->choices != NULL));
+                check((k->type == KEY_CHOICE || k->type == KEY_TRIP_WORD) == (k->choices != NULL));
                 bool limit = k->type == KEY_BYTES || k->type == KEY_NUMBER || k->type == KEY_SIZE || k->type == KEY_CPU || k->type == KEY_COUNT || k->type == KEY_DURATION;
                 check(limit == (k->max > 0) && k->min <= k->max);
                 const char *dot = strrchr(k->name, '.');
@@ -678,7 +680,7 @@ TEST(every_key_has_what_its_type_needs) {
                                 if (strlen(policy_keys[j].name) == (size_t)(dot - k->name) &&
                                     strncmp(policy_keys[j].name, k->name, (size_t)(dot - k->name)) == 0)
                                         parent = &policy_keys[j];
-                check(!dot || (parent && (parent->type == KEY_SECTION || parent->type == KEY_VOLUMES || parent->type == KEY_NETWORK || parent->type == KEY_SECRETS || parent->type == KEY_MINT || parent->type == KEY_GIT_SSH || parent->type == KEY_SIGN)));
+                check(!dot || (parent && (parent->type == KEY_SECTION || parent->type == KEY_VOLUMES || parent->type == KEY_NETWORK || parent->type == KEY_SECRETS || parent->type == KEY_MINT || parent->type == KEY_GIT_SSH || parent->type == KEY_TRIPWIRES || parent->type == KEY_SIGN)));
                 check(policy_key_find(parent, policy_key_leaf(k)) == k);
                 check(policy_key_nearest(parent, policy_key_leaf(k)) == (k->type == KEY_LATER ? NULL : k) || k->type == KEY_LATER);
         }

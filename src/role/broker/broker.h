@@ -184,6 +184,8 @@ int credential_renew(int fd, struct error *e) _must_check_;
 uint64_t credential_generation(void);
 /* 0: it has none. */
 uint32_t credential_identity(void);
+/* Whether that reason of a refusal is that a placeholder stood where it does not belong. */
+bool credential_misplaced(const char *why);
 /* What a request needs on its way: fields, or a target, in out; *ret_carries: the credential is in it. false: it is refused, and
  * *ret_why says why. What out points to is good until the next request. */
 bool credential_request(const struct http_head *head, const struct request *q, struct http1_out *out, struct credential_exchange *x, bool *ret_carries,

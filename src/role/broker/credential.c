@@ -50,6 +50,7 @@ static struct {
         size_t n_lines;
         bool drop[HTTP_FIELDS_MAX];
         char why[256];
+        bool misplaced; /* what why says */
 } c;
 
 /* --- at the start --- */
@@ -209,9 +210,12 @@ static uint32_t find_in_name(struct http_text name) {
 static bool misplaced(uint32_t identity, const char *where, const char **ret_why) {
         account_secret_refused(identity);
         snprintf(c.why, sizeof(c.why), "the placeholder of the secret %.64s stands in %.40s, where it does not belong", c.b.all[identity - 1].name, where);
+        c.misplaced = true;
         *ret_why = c.why;
         return false;
 }
+
+bool credential_misplaced(const char *why) { return why && why == c.why && c.misplaced; }
 
 static bool add_line(struct http_text name, struct http_text value) {
         if (!name.p || !value.p || c.n_lines == LINES_MAX)
@@ -322,6 +326,7 @@ static bool check_field(const struct http_head *head, size_t i, bool *ret_carrie
                 return too_much(ret_why);
         if (c.b.identity > 0 && !c.drop[i] && secret_foreign(text, value.p, value.n)) {
                 snprintf(c.why, sizeof(c.why), "%s has a credential of the sandbox's own, and this host has one", field);
+                c.misplaced = false;
                 *ret_why = c.why;
                 return false;
         }
@@ -423,6 +428,7 @@ bool credential_request(const struct http_head *head, const struct request *requ
                         return true;
                 if (!account_secret_use(c.b.identity, c.b.uses)) {
                         snprintf(c.why, sizeof(c.why), "the secret %.64s has been used as often as its policy lets it be", c.b.all[c.b.identity - 1].name);
+                        c.misplaced = false;
                         *ret_why = c.why;
                         return false;
                 }

@@ -57,6 +57,7 @@ static void report(struct exchange *x, enum net_report_type type, const char *te
                 net_report_denial(&r, NET_HTTP, &broker.table, q, &x->verdict);
         else
                 net_report_place(&r, q, &x->verdict);
+        r.misplaced = credential_misplaced(text);
         r.up = x->up;
         r.down = x->down;
         r.response = x->status;

@@ -8,7 +8,7 @@
 
 /* Exit status of Belljar's own; the rest is the command's. */
 enum {
-        EXIT_TRIPWIRE = 123, /* stopped because of a limit other than time */
+        EXIT_TRIPWIRE = 123, /* stopped by a tripwire, or because of a limit other than time */
         EXIT_DEADLINE = 124, /* time or idle limit */
         EXIT_BELLJAR = 125,  /* Belljar's own failure, or wrong use */
         EXIT_NOT_EXECUTABLE = 126,
@@ -21,7 +21,7 @@ int command_discard(int argc, char **argv);
 int command_inspect(int argc, char **argv);
 int command_ps(int argc, char **argv);
 int command_rm(int argc, char **argv);
-int command_kill(int argc, char **argv);
+int command_stop(int argc, char **argv); /* kill, cut, hold, release, pause, resume: argv[0] says which */
 int command_doctor(int argc, char **argv);
 int command_policy(int argc, char **argv);
 int command_why(int argc, char **argv);
@@ -42,3 +42,5 @@ int find_sandbox(const char *which, bool last, struct state *ret, struct error *
 int secret_revoke_of(const struct state *s, const char *name, struct error *e) _must_check_;
 /* Does what the words of the whole command line ask for, if that is to revoke, and it is plain of which sandbox. */
 bool secret_revoke_at_once(int argc, char **argv);
+/* The same of kill, cut, hold, release, pause and resume; *ret: the exit status. */
+bool stop_at_once(int argc, char **argv, int *ret);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "role/cli/alarm.h"
 #include "role/cli/call.h"
 #include "role/cli/guard.h"
 #include "role/cli/net-record.h"
@@ -362,6 +363,15 @@ static void on_supervisor(struct relay *r, int flags) {
                 break;
         case RUN_NET_SECRET:
                 credentials_end(r->g->credentials, m.identity, (uint32_t)m.status);
+                break;
+        case RUN_CUT:
+                calls_end(&r->calls);
+                for (uint32_t i = 1; i <= r->g->plan->network.n_secrets; i++)
+                        credentials_end(r->g->credentials, i, SECRET_REVOKED);
+                break;
+        case RUN_ALARM:
+                m.report.why[sizeof(m.report.why) - 1] = m.report.text[sizeof(m.report.text) - 1] = 0;
+                alarm_say(r->g->plan->id, (enum trip_do)m.status, m.report.text, m.report.why, r->is_raw);
                 break;
         case RUN_NET_FAILED:
                 net_log_failed(&r->g->log, m.status, m.report.text);

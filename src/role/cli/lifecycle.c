@@ -1,4 +1,4 @@
-/* `belljar ps`, `rm`, `kill`, and finding the sandbox that a command means. */
+/* `belljar ps`, `rm`, what stop.h has, and finding the sandbox that a command means. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,9 @@
 
 #include "base/fd.h"
 #include "role/cli/commands.h"
+#include "role/cli/control-call.h"
 #include "role/cli/options.h"
+#include "role/cli/stop.h"
 #include "svc/state-read.h"
 #include "sys/process.h"
 
@@ -27,12 +29,13 @@ int find_sandbox(const char *which, bool last, struct state *ret, struct error *
 
 struct list_options {
         bool all, json, force, last;
+        const char *hold;
 };
 
 static int on_option(int id, const char *arg, void *data, struct error *e) {
         struct list_options *o = data;
-        (void)arg;
         switch (id) {
+        case OPT_HOLD: o->hold = arg; return 0;
         case OPT_ALL: o->all = true; return 0;
         case OPT_JSON: o->json = true; return 0;
         case OPT_FORCE: o->force = true; return 0;
@@ -70,9 +73,16 @@ static json_t *describe(int root, const char *id, bool *ret_alive) {
                 strbuf_printf(&cmd, "%s%s", i ? " " : "", json_string_value(a));
         }
         strbuf_puts(&cmd, "");
+        json_t *stop = NULL;
+        if (*ret_alive && state_read(&s, "stop.json", &stop) < 0)
+                stop = NULL;
+        const char *state = !*ret_alive ? "ended" : json_array_size(json_object_get(stop, "holds")) ? "held"
+                            : json_is_true(json_object_get(stop, "paused")) ? "paused" : json_is_true(json_object_get(stop, "cut")) ? "cut" : "running";
         out = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:s}", "id", s.id, "parent", text_of(plan, "parent"), "name", text_of(plan, "name"), "state",
-                        *ret_alive ? "running" : "ended", "end", text_of(status, "end"), "workspace", text_of(plan, "workspace"),
+                        state, "end", text_of(status, "end"), "workspace", text_of(plan, "workspace"),
                         "mode", text_of(plan, "mode"), "changes", state_changed(&s), "command", cmd.data ? cmd.data : "");
+        json_object_set(out, "holds", json_object_get(stop, "holds") ?: json_null());
+        json_decref(stop);
         json_decref(plan);
         json_decref(status);
         return out;
@@ -114,6 +124,10 @@ int command_ps(int argc, char **argv) {
                         printf("%-13s %-8s %-9s %-8s %s%s%s%s\n", text_of(d, "id"), text_of(d, "state"),
                                json_is_true(json_object_get(d, "changes")) ? "kept" : "-", text_of(d, "name")[0] ? text_of(d, "name") : "-", cmd,
                                text_of(d, "parent")[0] ? " (of " : "", text_of(d, "parent"), text_of(d, "parent")[0] ? ")" : "");
+                        size_t k;
+                        json_t *hold;
+                        json_array_foreach(json_object_get(d, "holds"), k, hold)
+                                printf("  held: belljar release --hold %s\n", json_string_value(hold));
                 }
         }
         json_decref(list);
@@ -125,22 +139,12 @@ fail:
 
 /* Asks the supervisor to end the run, and waits until it has. */
 static int end_running(struct state *s, struct error *e) {
-        json_t *status = NULL;
-        int r = 0;
+        const struct control_request q = {.type = CONTROL_KILL};
+        struct control_answer answer;
+        int r = control_ask(s, &q, NULL, 0, &answer, e);
 
-        if (!state_alive(s))
-                return error_set(e, ESRCH, "the sandbox %s is not running", s->id);
-        /* A run that is about to start writes its status in the next milliseconds. */
-        for (int i = 0; i < 200 && state_read(s, "started.json", &status) < 0; i++)
-                usleep(5000);
-        json_int_t pid = json_integer_value(json_object_get(status, "supervisor"));
-        json_decref(status);
-        _cleanup_fd_ int fd = pid > 0 ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0) : -1;
-        /* The lock tells that the process behind the number is still the supervisor: only now is it signalled. */
-        if (fd < 0 || !state_alive(s))
-                return error_set(e, ESRCH, "the sandbox %s has just ended", s->id);
-        if ((r = process_signal(fd, SIGTERM)) < 0)
-                return error_errno(e, r, "the sandbox %s cannot be ended", s->id);
+        if (r < 0 && r != -ESRCH)
+                return r;
         for (int i = 0; i < 2000 && state_alive(s); i++)
                 usleep(1000);
         return state_alive(s) ? error_set(e, ETIMEDOUT, "the sandbox %s does not end", s->id) : 0;
@@ -182,10 +186,57 @@ static int remove_one(struct state *s, const struct list_options *o, struct erro
         return r < 0 ? error_errno(e, r, "the sandbox %s cannot be removed", s->id) : state_remove(s, e);
 }
 
-static int kill_one(struct state *s, const struct list_options *o, struct error *e) {
-        (void)o;
-        return end_running(s, e);
+int command_rm(int argc, char **argv) { return for_each("rm", argc, argv, remove_one); }
+
+static int find_running(struct state **ret, size_t *ret_n, struct error *e) {
+        _cleanup_strlist_ struct strlist ids = {};
+        _cleanup_fd_ int root = -EBADF;
+        int r = state_open_root(true, &root, e);
+
+        if (r == 0 && (r = state_list_at_once(root, &ids)) < 0)
+                error_errno(e, r, "the state directory cannot be read");
+        if (r == 0 && !(*ret = calloc(ids.n + 1, sizeof(**ret))))
+                r = error_set(e, ENOMEM, "out of memory");
+        for (size_t i = 0; r == 0 && i < ids.n; i++)
+                if (state_find(root, ids.items[i], NULL, true, &(*ret)[*ret_n], e) == 0)
+                        (*ret_n)++;
+        return r;
 }
 
-int command_rm(int argc, char **argv) { return for_each("rm", argc, argv, remove_one); }
-int command_kill(int argc, char **argv) { return for_each("kill", argc, argv, kill_one); }
+int command_stop(int argc, char **argv) {
+        struct list_options o = {};
+        struct error e = {};
+        struct state *of = NULL;
+        char which[64];
+        size_t n = 0;
+        int first, r = options_parse(command_find(argv[0]), argc, argv, on_option, &o, &first, &e);
+        const uint32_t verb = stop_verb(command_find(argv[0])->name);
+
+        if (r == 0 && verb == CONTROL_RELEASE && (!o.hold || first < argc || !stop_sandbox_of(o.hold, which, sizeof(which)))) {
+                r = error_set(&e, EINVAL, "belljar release takes --hold ID, and nothing else");
+                error_fix(&e, "belljar ps shows the holds of each sandbox");
+        }
+        if (r == 0 && o.all && first < argc)
+                r = error_set(&e, EINVAL, "--all, or sandboxes by name");
+        if (r == 0 && o.all)
+                r = find_running(&of, &n, &e);
+        else if (r == 0 && !(of = calloc((size_t)argc + 1, sizeof(*of))))
+                r = error_set(&e, ENOMEM, "out of memory");
+        for (int i = first; r == 0 && !o.all && (i < argc || i == first); i++) {
+                of[n] = STATE_NONE;
+                r = find_sandbox(o.hold ? which : i < argc ? argv[i] : NULL, o.last, &of[n], &e);
+                n += r == 0;
+        }
+        const struct state **p = r == 0 ? calloc(n + 1, sizeof(*p)) : NULL;
+        for (size_t i = 0; p && i < n; i++)
+                p[i] = &of[i];
+        if (r < 0)
+                error_print(&e);
+        else
+                r = p ? stop_ask(verb, p, n, o.hold, o.all) : -ENOMEM;
+        free(p);
+        for (size_t i = 0; i < n; i++)
+                state_close(&of[i]);
+        free(of);
+        return r < 0 ? EXIT_BELLJAR : 0;
+}

@@ -53,5 +53,7 @@ int main(int argc, char **argv) {
                 return command_run(argc - 1, argv + 1);
         if (secret_revoke_at_once(argc, argv))
                 return 0;
+        if (stop_at_once(argc, argv, &r))
+                return r;
         return tool_command(argc, argv);
 }

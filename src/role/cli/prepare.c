@@ -406,6 +406,8 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
         mode_t mask = umask(0);
         umask(mask);
         p->umask = mask;
+        p->wires = o->policy->wires;
+        p->n_wires = o->policy->n_wires;
         if (!p->id || !p->home || !p->hostname || (o->name && !p->name))
                 return error_set(e, ENOMEM, "out of memory");
         if ((r = file_read(AT_FDCWD, "/proc/self/mountinfo", MOUNTINFO_TEXT_MAX, &mountinfo, NULL)) < 0)

@@ -179,6 +179,7 @@ static int apply_late(struct run_options *o, const char *cwd, const char *home, 
                 case OPT_ALLOW: r = policy_add_allow(p, value, e); break;
                 case OPT_DENY: r = policy_add_deny(p, value, e); break;
                 case OPT_GIVEN: r = policy_add_given(p, value, e); break;
+                case OPT_TRIPWIRE: r = policy_set_tripwire(p, value, e); break;
                 case OPT_SECRET: r = tool_secret(p, value, e); break;
                 case OPT_ENV: r = policy_add_env(p, value, e); break;
                 case OPT_WITHOUT: r = policy_add_without(p, value, e); break;

@@ -183,6 +183,8 @@ static int status_of(const struct run_result *res, const struct plan *p, const s
         case END_HOST:
                 fprintf(stderr, "belljar: ended: this host ran short of memory\n");
                 return EXIT_TRIPWIRE;
+        case END_TRIPWIRE: /* its words have been said */
+                return EXIT_TRIPWIRE;
         case END_LOST:
                 fprintf(stderr, "belljar: ended: the sandbox's first process was killed from outside\n");
                 return 128 + 9;

@@ -41,7 +41,12 @@ static int dispatch(enum command_id id, int argc, char **argv) {
         case COMMAND_INSPECT: return command_inspect(argc, argv);
         case COMMAND_PS: return command_ps(argc, argv);
         case COMMAND_RM: return command_rm(argc, argv);
-        case COMMAND_KILL: return command_kill(argc, argv);
+        case COMMAND_KILL:
+        case COMMAND_CUT:
+        case COMMAND_HOLD:
+        case COMMAND_RELEASE:
+        case COMMAND_PAUSE:
+        case COMMAND_RESUME: return command_stop(argc, argv);
         case COMMAND_DOCTOR: return command_doctor(argc, argv);
         case COMMAND_POLICY: return command_policy(argc, argv);
         case COMMAND_WHY: return command_why(argc, argv);

@@ -42,7 +42,7 @@ void children_grant(struct supervisor *x) {
                 return control_answer(x, -EMLINK, "sub-runs of sub-runs go no deeper");
         if (i == ELEMENTSOF(x->children))
                 return control_answer(x, -EMFILE, "too many sub-runs at once");
-        if (x->plan->network.on && n->closed)
+        if (x->stop.cut || (x->plan->network.on && n->closed))
                 return control_answer(x, -ESHUTDOWN, "the run has no network any more");
         if (n->former[0] >= 0)
                 return control_answer(x, -EBUSY, "another policy is just being put in force");
@@ -144,7 +144,10 @@ static void on_parent(struct supervisor *x) {
                 break;
         case CONTROL_WORD_PAUSE:
         case CONTROL_WORD_RESUME:
-                supervisor_pause(x, w.type == CONTROL_WORD_PAUSE);
+                (void)!supervisor_pause(x, PAUSE_PARENT, w.type == CONTROL_WORD_PAUSE);
+                break;
+        case CONTROL_WORD_CUT:
+                stop_cut(x);
                 break;
         default:
                 end_with_parent(x);

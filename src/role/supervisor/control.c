@@ -10,26 +10,32 @@
 #include "proto/control-msg.h"
 #include "role/supervisor/supervisor.h"
 
-/* The directory is the working directory: sockaddr_un has no room for long paths. A socket of its former use goes. */
-int control_listen(void) {
-        const struct sockaddr_un a = {.sun_family = AF_UNIX, .sun_path = CONTROL_SOCKET};
-        _cleanup_fd_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-        if (fd < 0 || (unlink(CONTROL_SOCKET) < 0 && errno != ENOENT) || bind(fd, (const struct sockaddr *)&a, sizeof(a)) < 0 ||
-            listen(fd, 8) < 0)
-                return -errno;
-        return TAKE_FD(fd);
+int control_make(struct supervisor *x) {
+        x->control = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        return x->control < 0 ? -errno : 0;
 }
 
-void control_answer(struct supervisor *x, int result, const char *text) {
+/* The directory is the working directory: sockaddr_un has no room for long paths. A socket of its former use goes. */
+int control_listen(struct supervisor *x) {
+        const struct sockaddr_un a = {.sun_family = AF_UNIX, .sun_path = CONTROL_SOCKET};
+
+        if ((unlink(CONTROL_SOCKET) < 0 && errno != ENOENT) || bind(x->control, (const struct sockaddr *)&a, sizeof(a)) < 0 || listen(x->control, 8) < 0)
+                return -errno;
+        x->listens = true;
+        return 0;
+}
+
+void control_answer_to(int *asker, int result, const char *text) {
         struct control_answer a = {.result = result};
 
-        if (x->asker < 0)
+        if (*asker < 0)
                 return;
         snprintf(a.text, sizeof(a.text), "%s", text ? text : "");
-        (void)!send(x->asker, &a, sizeof(a), MSG_NOSIGNAL | MSG_DONTWAIT);
-        fd_close(TAKE_FD(x->asker));
+        (void)!send(*asker, &a, sizeof(a), MSG_NOSIGNAL | MSG_DONTWAIT);
+        fd_close(TAKE_FD(*asker));
 }
+
+void control_answer(struct supervisor *x, int result, const char *text) { control_answer_to(&x->asker, result, text); }
 
 static void serve(struct supervisor *x) {
         struct control_request q;
@@ -39,11 +45,13 @@ static void serve(struct supervisor *x) {
 
         if (n == -EAGAIN || n == -EINTR)
                 return;
-        if (n <= 0) {
+        if (n <= 0)
                 fd_close(TAKE_FD(x->asker));
-                x->network.asked = false; /* the next one asks for something else */
-        } else if (n == sizeof(q) && q.type == CONTROL_DELEGATE && n_fds == 0 && !x->ended) {
+        else if (n == sizeof(q) && q.type == CONTROL_DELEGATE && n_fds == 0 && !x->ended)
                 children_grant(x);
+        else if (n == sizeof(q) && q.type >= CONTROL_KILL && q.type <= CONTROL_RESUME && n_fds == 0) {
+                q.name[sizeof(q.name) - 1] = 0;
+                stop_request(x, &q);
         } else if (n == sizeof(q) && q.type == CONTROL_UPDATE && x->s->parent >= 0) {
                 control_answer(x, -EPERM, "a sub-run keeps the policy that was found to lie within its parent's");
         } else if (n == sizeof(q) && q.type == CONTROL_UPDATE && n_fds == 3 && !x->ended) {
@@ -65,8 +73,9 @@ void control_events(struct supervisor *x, bool knock, bool said) {
 
         if (said && x->asker >= 0)
                 serve(x);
-        if (!knock || x->asker >= 0)
+        if (!knock)
                 return;
+        fd_close(TAKE_FD(x->asker)); /* it has said nothing so far: somebody who does must not wait for it, and it can come again */
         x->asker = accept4(x->control, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (x->asker >= 0 && (getsockopt(x->asker, SOL_SOCKET, SO_PEERCRED, &who, &n) < 0 || who.uid != geteuid()))
                 fd_close(TAKE_FD(x->asker));

@@ -37,6 +37,7 @@ void network_init(struct network_side *n) {
         n->gate = PEER_NONE;
         for (size_t i = 0; i < ELEMENTSOF(n->brokers); i++)
                 n->brokers[i] = PEER_NONE;
+        n->asker = -1;
         n->userns = n->netns = n->table = n->ca = -1;
         n->former[0] = n->former[1] = -1;
 }
@@ -56,7 +57,7 @@ void network_cut(struct supervisor *x) {
         for (size_t i = 0; i < x->plan->network.n_published && !n->closed; i++)
                 fd_close(x->s->published[i]);
         n->closed = true;
-        control_answer(x, -ESHUTDOWN, "the run has no network any more");
+        control_answer_to(&n->asker, -ESHUTDOWN, "the run has no network any more");
 }
 
 /* One that does not take it does not go on with the old one either. */
@@ -93,9 +94,7 @@ static void settle(struct supervisor *x) {
         if (unsure)
                 return;
         n->unsure_until = 0;
-        if (n->asked)
-                control_answer(x, 0, NULL);
-        n->asked = false;
+        control_answer_to(&n->asker, 0, NULL);
 }
 
 /* Gate and brokers have it at once: they decide, whatever the namespace's rules let through, which take the kernel a grace period
@@ -121,7 +120,7 @@ void network_update(struct supervisor *x, int fds[3], bool reads_tls) {
                 n->former[0] = n->table;
                 n->former[1] = x->s->budgets;
                 change_policy(x, TAKE_FD(fds[0]), TAKE_FD(fds[1]));
-                n->asked = true;
+                n->asker = TAKE_FD(x->asker);
                 events_policy(x, n->table);
                 children_end(x);
         }
@@ -145,6 +144,11 @@ static void end_secret(struct supervisor *x, uint32_t identity, enum secret_end 
         events_secret_over(x, identity, why == SECRET_REVOKED);
         children_say(x, CONTROL_WORD_REVOKED, x->plan->network.secrets[identity - 1].name);
         settle(x);
+}
+
+void network_forget_secrets(struct supervisor *x) {
+        for (size_t i = 0; i < x->plan->network.n_secrets; i++)
+                x->network.revoked |= 1u << (i + 1);
 }
 
 void network_renewed(struct supervisor *x, uint32_t identity, int block) {
@@ -209,9 +213,7 @@ void network_rules_done(struct supervisor *x, int result, const char *text) {
                 events_policy(x, n->table); /* the former one */
                 table = refused[0];
                 budgets = refused[1];
-                if (n->asked)
-                        control_answer(x, result, text);
-                n->asked = false;
+                control_answer_to(&n->asker, result, text);
         }
         close(table);
         close(budgets);
@@ -341,6 +343,7 @@ static void on_report(struct supervisor *x, const struct net_report *report, str
         struct run_msg m = {.type = RUN_NET_REPORT};
         int unread;
 
+        stop_report(x, report); /* first: an alarm waits for nothing. `from` may be closed then */
         trail_count_lost(&x->record.trail, report->lost);
         switch (report->type) {
         case NET_BROKER_WANTED:

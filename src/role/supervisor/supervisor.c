@@ -33,6 +33,7 @@
 
 /* A run that is over sooner leaves its plan and its end only. */
 #define RECORD_AFTER_MS 50u
+#define FREEZE_MS 1000u
 #define GONE_MS 1000 /* for a launcher that is ending to have ended */
 #define INIT_CTL_FD_LANDLOCK 4
 #define INIT_CTL_FD_TTY 5
@@ -53,6 +54,8 @@ void supervisor_end(struct supervisor *x, enum run_end end, int status) {
         if (x->ended)
                 return; /* the first reason stands */
         x->ended = true;
+        if (end == END_CALLER && x->stop.by_alarm)
+                end = END_TRIPWIRE; /* it was held: whoever ends it then agrees */
         if (end >= END_TIME && end <= END_HOST)
                 events_simple(x, EVENT_LIMIT, run_end_name(end), "reached");
         else if (end == END_CALLER || end == END_PARENT)
@@ -249,6 +252,8 @@ static void write_started(struct supervisor *x) {
         struct json j;
 
         x->record_at = 0;
+        if (!x->listens)
+                (void)!control_listen(x);
         state_json_begin(x->s->state, &j);
         json_str(&j, "state", "running");
         json_num(&j, "supervisor", getpid());
@@ -349,11 +354,16 @@ static void send_init(struct supervisor *x, uint32_t type, int status) {
                 (void)!send(x->ctl, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void supervisor_pause(struct supervisor *x, bool on) {
-        if (x->paused == on)
-                return;
+int supervisor_pause(struct supervisor *x, enum pause_reason why, bool on) {
+        const unsigned before = x->pauses;
         struct run_msg answer = {.type = RUN_PAUSED};
-        if (!x->s->cgroup || cgroup_freeze(x->s->cgroup, on, 1000) == -ENOSYS)
+
+        x->pauses = on ? before | why : before & ~(unsigned)why;
+        const int can = x->s->cgroup && x->s->cgroup->can_freeze ? 0 : -ENOSYS;
+        if (!before == !x->pauses)
+                return can;
+        int r = can == 0 ? cgroup_freeze(x->s->cgroup, on, FREEZE_MS) : can;
+        if (can < 0)
                 send_init(x, on ? INIT_PAUSE : INIT_RESUME, 0); /* INIT_PAUSED is the answer */
         else if (on)
                 tell(x, &answer);
@@ -364,6 +374,7 @@ void supervisor_pause(struct supervisor *x, bool on) {
                 x->paused_at = supervisor_now();
         else
                 x->paused_total += supervisor_now() - x->paused_at;
+        return r;
 }
 
 static void on_cli(struct supervisor *x) {
@@ -381,15 +392,19 @@ static void on_cli(struct supervisor *x) {
         }
         switch (m.type) {
         case RUN_SIGNAL:
-                send_init(x, INIT_SIGNAL, m.status);
+                if (x->stop.holds && (m.status == SIGINT || m.status == SIGTERM || m.status == SIGHUP)) {
+                        supervisor_end(x, END_CALLER, m.status); /* it is frozen, and must not run to hear of it */
+                        supervisor_kill(x);
+                } else
+                        send_init(x, INIT_SIGNAL, m.status);
                 break;
         case RUN_PAUSE:
                 if (x->paused)
                         tell(x, &answer);
-                supervisor_pause(x, true);
+                (void)!supervisor_pause(x, PAUSE_TERMINAL, true);
                 break;
         case RUN_RESUME:
-                supervisor_pause(x, false);
+                (void)!supervisor_pause(x, PAUSE_TERMINAL, false);
                 send_init(x, INIT_CONTINUE, 0);
                 break;
         case RUN_NET_RULES_DONE:
@@ -482,7 +497,7 @@ static void loop(struct supervisor *x) {
                         {.fd = x->s->cli, .events = POLLIN},
                         {.fd = x->sigfd, .events = POLLIN},
                         {.fd = x->disk_pipe, .events = POLLIN},
-                        {.fd = x->asker < 0 ? x->control : -1, .events = POLLIN},
+                        {.fd = x->listens ? x->control : -1, .events = POLLIN},
                         {.fd = x->asker, .events = POLLIN},
                 };
                 size_t n_network = network_poll(x, p + 7), n_children = children_poll(x, p + 7 + n_network);
@@ -577,7 +592,7 @@ static void finish(struct supervisor *x) {
                 network_flush(x);
         network_cut(x);
         network_last_started(x);
-        if (x->control >= 0)
+        if (x->listens)
                 (void)unlinkat(x->s->state->dir, CONTROL_SOCKET, 0);
         /* After init's own word that the command and all it left are gone, the answer need not wait for the kernel to
          * take the namespaces down. */
@@ -599,6 +614,7 @@ static void finish(struct supervisor *x) {
         close(x->s->cli);
         /* The command line has gone on; what follows may take as long as the kernel and the disk take. */
         wait_for_init(x);
+        control_answer_to(&x->stop.killer, 0, NULL);
         if (x->s->cgroup) {
                 (void)!cgroup_kill(x->s->cgroup);
                 if (cgroup_remove(x->s->cgroup, 2000) >= 0)
@@ -610,12 +626,13 @@ static void finish(struct supervisor *x) {
 }
 
 void supervisor_main(struct supervise *s) {
-        struct supervisor x = {.s = s, .plan = s->plan, .ctl = -1, .init_pidfd = -1, .disk_pipe = -1, .userns = -1, .control = -1, .asker = -1, .record = RECORD_NONE};
+        struct supervisor x = {.s = s, .plan = s->plan, .ctl = -1, .init_pidfd = -1, .disk_pipe = -1, .userns = -1, .control = -1, .asker = -1, .stop.killer = -1, .record = RECORD_NONE};
         struct error e = {};
         sigset_t mask;
         int r;
 
         network_init(&x.network);
+        stop_init(&x);
         children_init(&x);
         setsid(); /* the terminal's signals are the command line's to interpret */
         prctl(PR_SET_NAME, "belljar-super");
@@ -630,8 +647,8 @@ void supervisor_main(struct supervise *s) {
         x.started = supervisor_now();
         if (fchdir(s->state->dir) < 0)
                 r = error_errno(&e, errno, "the sandbox's directory cannot be entered");
-        else if ((x.plan->network.on || x.plan->n_delegates > 0) && (x.control = control_listen()) < 0)
-                r = error_errno(&e, x.control, "the sandbox's socket cannot be made");
+        else if ((r = control_make(&x)) < 0 || ((x.plan->network.on || x.plan->n_delegates > 0) && (r = control_listen(&x)) < 0))
+                error_errno(&e, r, "the sandbox's socket cannot be made");
         else if ((r = record_open(&x, &e)) == 0 && (r = start(&x, &e)) == 0)
                 r = record_ready(&x, &e);
         let_go_of_stdio(s);

@@ -27,10 +27,32 @@ struct network_side {
         unsigned gates, brokers_started; /* so far */
         bool closed, flushed;
         int former[2];        /* table and budgets, to go back to while the guard changes the rules; -1: it does not */
-        bool asked;           /* who asked for the policy waits for the answer */
+        int asker;            /* who asked for the policy, and waits for the answer; -1: nobody */
         uint64_t unsure_until; /* ms: a gate or broker that has not said by then that it is in force is ended; 0: nothing to say */
         uint64_t lost;        /* reports that nobody took */
         uint32_t revoked;     /* bit i: the identity i is no more */
+};
+
+enum pause_reason {
+        PAUSE_TERMINAL = 1, /* the command line was stopped as a job */
+        PAUSE_PERSON = 2,   /* belljar pause */
+        PAUSE_PARENT = 4,   /* the run that this is a part of is frozen */
+        PAUSE_HELD = 8,     /* a hold goes on */
+};
+
+#define HOLDS_MAX 32u
+#define ALARMS_MAX 16u /* that the record lists */
+struct stop_side {
+        bool cut;          /* network and credentials are gone, for good */
+        bool by_alarm;     /* a tripwire holds it, or has ended it */
+        uint32_t holds;    /* bit i: the hold i goes on */
+        unsigned n_holds, n_alarms;
+        int killer;        /* who waits for everything to be dead; -1: nobody */
+        struct {
+                uint8_t on, act; /* enum trip_on, trip_do */
+                int64_t at;      /* ms since the epoch */
+                char why[160];
+        } alarms[ALARMS_MAX];
 };
 
 struct supervisor {
@@ -42,6 +64,7 @@ struct supervisor {
         int sigfd;
         uint64_t started; /* ms, monotonic */
         uint64_t paused_at, paused_total;
+        unsigned pauses; /* enum pause_reason: why it is frozen */
         bool paused, running;
         bool all_gone; /* init said that nothing runs any more */
         struct init_readback readback;
@@ -62,7 +85,9 @@ struct supervisor {
         struct owner_map *maps;
         size_t n_maps, *map_of;
         struct network_side network;
-        int control;  /* listens for requests of other commands; -1: not */
+        struct stop_side stop;
+        int control;  /* for requests of other commands */
+        bool listens; /* for them: from the start, or (a run that nothing can be changed of) as soon as its record is written */
         int asker;    /* whose request is being served; -1: nobody's */
         int children[CONTROL_CHILDREN_MAX]; /* connections to the supervisors of sub-runs; -1: free */
         char namespaces[7][64]; /* "net:[4026531840]", by namespace_names */
@@ -112,6 +137,8 @@ void network_rules_done(struct supervisor *x, int result, const char *text);
 /* ms until the identity's secret is over; 0: it is; UINT64_MAX: as long as the run. */
 uint64_t network_secret_left(const struct supervisor *x, uint32_t identity);
 int network_revoke_named(struct supervisor *x, const char *name) _must_check_;
+/* After network_cut: no identity is a broker's any more. */
+void network_forget_secrets(struct supervisor *x);
 /* The last reports, of a run that ended by itself. */
 void network_flush(struct supervisor *x);
 /* A secret's new value, in a pipe that is not read here, for its broker where one runs. */
@@ -131,10 +158,22 @@ int peer_read(struct network_peer *p, struct net_report *ret) _must_check_;
 bool peer_heard(const struct network_peer *p);
 uint64_t peer_due(const struct network_peer *p);
 
-/* Requests of other commands (control.c). */
-int control_listen(void) _must_check_;
+/* Requests of other commands (control.c). Its socket is made, and bound. */
+int control_make(struct supervisor *x) _must_check_;
+int control_listen(struct supervisor *x) _must_check_;
 void control_events(struct supervisor *x, bool knock, bool said);
 void control_answer(struct supervisor *x, int result, const char *text);
+/* Of another connection than the one that is being served; -1 afterwards. */
+void control_answer_to(int *asker, int result, const char *text);
+
+/* Tripwires, and what is done to a run from outside (stop.c). */
+void stop_init(struct supervisor *x);
+/* A report of gate or broker is weighed, before anything else is done with it. */
+void stop_report(struct supervisor *x, const struct net_report *report);
+/* CONTROL_KILL and what follows it in enum control_type. */
+void stop_request(struct supervisor *x, const struct control_request *q);
+/* No network and no credentials from here on. */
+void stop_cut(struct supervisor *x);
 
 /* Sub-runs (children.c): what a child is told of this run's authority, and its word on this side; and what a sub-run's own
  * supervisor hears from its parent's. */
@@ -163,8 +202,9 @@ void events_simple(struct supervisor *x, enum event_kind kind, const char *name,
 /* What the run changed (files.c): a record, at the end. */
 void files_record(struct supervisor *x);
 
-/* Freezes or thaws everything. */
-void supervisor_pause(struct supervisor *x, bool on);
+/* Freezes everything, or takes the reason away, with the last of which it is thawed. -ENOSYS: there is no freezer, processes were only
+ * stopped by signals; -ETIMEDOUT: not all are frozen yet. */
+int supervisor_pause(struct supervisor *x, enum pause_reason why, bool on);
 
 /* Sampling (sample.c): whether this run needs it; before the first; the next one; and what the child that counts the layers
  * has found, when disk_pipe is readable. */
