@@ -102,7 +102,9 @@ char *policy_text(const struct policy *p) {
                         limit(&b, &policy_keys[i], policy_limit_of(p, &policy_keys[i]));
         words(&b, "without", &p->without);
         network_text(&b, &p->network);
-        for (size_t i = 0; i < p->n_wires; i++) {
+        for (size_t i = 0; i < p->n_wires; i++) { /* defaults are in docs/stop.md, and in the JSON */
+                if (p->wires[i].is_default)
+                        continue;
                 char text[TRIP_TEXT_MAX];
                 line(&b, "tripwire", trip_wire_text(&p->wires[i], text));
         }

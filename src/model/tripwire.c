@@ -37,7 +37,7 @@ void trip_json(struct json *j, const struct trip_wire *wires, size_t n) {
                 json_begin(j, NULL, '{');
                 json_str(j, "on", trip_on_names[wires[i].on]);
                 json_num(j, "count", wires[i].count);
-                json_num(j, "within_ms", (long long)wires[i].within);
+                json_num(j, "within", (long long)wires[i].within);
                 json_bool(j, "distinct", wires[i].distinct);
                 json_str(j, "do", trip_do_names[wires[i].act]);
                 json_bool(j, "default", wires[i].is_default);

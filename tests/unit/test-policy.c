@@ -592,7 +592,7 @@ TEST(printed) {
                 "gh: {from: env:GH, header: 'Authorization: token {}', ttl: 1h, uses: 5}, b: {from: 'file:/k', basic: me, env: B}, q: {from: store:q, query: key},\n"
                 "  o: {from: env:O, oauth2: {token_url: 'https://i.example/t', client_id: me, scope: a b}},\n"
                 "  a: {from: 'file:/a', github_app: {app_id: 1, installation_id: 2, repositories: [x, y], permissions: {contents: read, issues: write}}}}\n"
-                "git_ssh: [{host: git.example, repositories: [a/b, c/*], access: write, known_hosts: /k, key: 'file:/x'}]\nsign: {tags: true, as: 'A <a@b>'}\n");
+                "tripwires: [{on: denied, count: 5, within: 2m, distinct: true, do: hold}]\ngit_ssh: [{host: git.example, repositories: [a/b, c/*], access: write, known_hosts: /k, key: 'file:/x'}]\nsign: {tags: true, as: 'A <a@b>'}\n");
         _cleanup_free_ char *text = policy_text(p);
         check_streq(text,
                     "tier       auto, at least container\ntrust      own\nimage      debian:12\nuser       1000:50\n"
@@ -613,8 +613,7 @@ TEST(printed) {
                     "secret     q from store:q, in the query, as key\n"
                     "secret     o minted at i.example (oauth2, scope a b) with what is from env:O, in the field authorization\n"
                     "secret     a minted at api.github.com (github_app, for x y, contents=read issues=write) with what is from file:/a, in whichever field has its placeholder\n"
-                    "tripwire   rerouted, 1 within 5m: kill (default)\ntripwire   denied, 20 different within 1m: kill (default)\n"
-                    "tripwire   placeholder, 10 within 1m: kill (default)\ntripwire   payload, 5 within 1m: kill (default)\n"
+                    "tripwire   denied, 5 different within 2m: hold\n"
                     "git_ssh    read and write git@git.example:22 a/b, c/*, by the key of a file\n"
                     "sign       commits and tags of one person, by a key of the ssh agent\n");
         struct json j = {};

@@ -164,9 +164,10 @@ static bool is_of_goal(const struct net_report *r) {
 }
 
 void stop_report(struct supervisor *x, const struct net_report *report) {
+        static const uint8_t none[16];
         char goal[NET_HOST_MAX + 1], what[700];
         struct request_address a;
-        const bool literal = !report->host[0];
+        const bool literal = memcmp(report->address, none, sizeof(none)) != 0; /* else it has a name */
 
         /* A run that is over, or frozen, has nothing to do with what is still on its way. */
         if (x->ended || wires.n == 0 || (report->type != NET_DENIED && report->type != NET_SPENT) || report->quiet)

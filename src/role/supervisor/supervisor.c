@@ -621,7 +621,8 @@ static void finish(struct supervisor *x) {
                         (void)!state_write_groups(x->s->state, "");
         }
         remove_root(x);
-        if (x->s->remove || !x->result.changed || !x->running)
+        /* What rang is not overwritten by the next run's record. */
+        if (x->s->remove || (!x->result.changed && x->stop.n_alarms == 0) || !x->running)
                 state_release(x->s->state, !x->running, x->s->remove);
 }
 
