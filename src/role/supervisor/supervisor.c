@@ -486,6 +486,9 @@ static void on_time(struct supervisor *x, bool ticks) {
                 sample_tick(x);
 }
 
+/* The command line may be gone, and has nothing more to say. */
+static bool is_over_for_cli(const struct supervisor *x) { return x->ended && (x->result.end == END_CALLER || x->result.end == END_TRIPWIRE); }
+
 static void loop(struct supervisor *x) {
         bool ticks = sample_needed(x->plan);
 
@@ -516,7 +519,7 @@ static void loop(struct supervisor *x) {
                                 on_init(x);
                         break;
                 }
-                if (p[2].revents && !(x->ended && x->result.end == END_CALLER))
+                if (p[2].revents && !is_over_for_cli(x))
                         on_cli(x);
                 if (p[3].revents) {
                         struct signalfd_siginfo info;
@@ -532,7 +535,7 @@ static void loop(struct supervisor *x) {
                         control_events(x, p[5].revents, p[6].revents);
                 on_time(x, ticks);
                 record_flush(x);
-                if (x->ended && x->result.end == END_CALLER && p[2].revents & POLLHUP)
+                if (is_over_for_cli(x) && p[2].revents & POLLHUP)
                         x->s->cli = -1; /* gone: not polled again */
         }
 }
