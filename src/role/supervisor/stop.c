@@ -244,7 +244,6 @@ static void hold(struct supervisor *x) {
 }
 
 void stop_request(struct supervisor *x, const struct control_request *q) {
-        static const enum event_kind kinds[] = {[1] = EVENT_CUT, [4] = EVENT_FREEZE, [5] = EVENT_THAW};
         char text[HOLD_TEXT];
 
         if (x->ended && q->type != CONTROL_KILL)
@@ -277,8 +276,8 @@ void stop_request(struct supervisor *x, const struct control_request *q) {
         if (holds != x->stop.holds) { /* which one: what has changed */
                 const bool on = x->stop.holds & ~holds;
                 record(x, on ? EVENT_HOLD : EVENT_RELEASE, hold_text(x, (unsigned)__builtin_ctz(holds ^ x->stop.holds), text), "", "", true);
-        } else if (q->type <= CONTROL_RESUME && kinds[q->type - CONTROL_KILL])
-                record(x, kinds[q->type - CONTROL_KILL], "", "", "", true);
+        } else if (q->type == CONTROL_CUT)
+                record(x, EVENT_CUT, "", "", "", true); /* of the others supervisor_end and supervisor_pause say it */
         if (!x->ended)
                 write_state(x);
 }

@@ -360,8 +360,8 @@ int supervisor_pause(struct supervisor *x, enum pause_reason why, bool on) {
 
         x->pauses = on ? before | why : before & ~(unsigned)why;
         const int can = x->s->cgroup && x->s->cgroup->can_freeze ? 0 : -ENOSYS;
-        if (!before == !x->pauses)
-                return can;
+        if (!before == !x->pauses) /* as it was, but for what would not freeze in time before */
+                return on && can == 0 ? cgroup_freeze(x->s->cgroup, true, FREEZE_MS) : can;
         int r = can == 0 ? cgroup_freeze(x->s->cgroup, on, FREEZE_MS) : can;
         if (can < 0)
                 send_init(x, on ? INIT_PAUSE : INIT_RESUME, 0); /* INIT_PAUSED is the answer */
