@@ -9,11 +9,12 @@
 #include "model/control.h"
 #include "role/cli/commands.h"
 #include "role/cli/inspect-network.h"
+#include "role/cli/inspect-stop.h"
 #include "role/cli/options.h"
 #include "svc/state-read.h"
 
 struct facts {
-        json_t *plan, *status, *network;
+        json_t *plan, *status, *network, *stop;
         bool alive;
         pid_t init, payload; /* of a living one; 0: not known */
         /* read back */
@@ -110,6 +111,7 @@ static void gather(struct facts *f, struct state *s) {
                 f->plan = json_object();
         f->status = state_status(s);
         f->network = inspect_network(s, f->plan);
+        f->stop = inspect_stop(s, f->alive);
         f->namespaces = json_object_get(f->status, "namespaces");
         rb = json_object_get(f->status, "readback");
         if (rb) {
@@ -249,6 +251,7 @@ static void print_human(const struct facts *f, const char *id) {
                 printf("     %-8s %lld by %s%s\n", key, (long long)json_integer_value(json_object_get(l, "value")), text(l, "means"),
                        json_is_true(json_object_get(l, "default")) ? " (default)" : "");
         }
+        inspect_stop_print(f->plan, f->stop);
         printf("\ncontrols, read back %s\n", f->alive ? "from the kernel now" : "when the command started");
         for (i = 0; i < n; i++)
                 printf("     %-22s %-4s %s\n", found[i].name, found[i].in_force ? "yes" : "NO", found[i].how);
@@ -263,12 +266,12 @@ static void print_json(const struct facts *f, const char *id) {
         for (size_t i = 0; i < n; i++)
                 json_object_set_new(controls, found[i].name,
                                     json_pack("{s:b, s:s}", "in_force", found[i].in_force, "how", found[i].how));
-        json_t *out = json_pack("{s:s, s:b, s:{s:s}, s:{s:O?, s:O?, s:s}, s:{s:O?, s:O?}, s:O?, s:o, s:O, s:O}", "id", id, "running",
+        json_t *out = json_pack("{s:s, s:b, s:{s:s}, s:{s:O?, s:O?, s:s}, s:{s:O?, s:O?}, s:O?, s:o, s:O, s:O, s:O}", "id", id, "running",
                                 f->alive, "runs", "tier", text(f->plan, "tier"), "reaches", "network",
                                 json_object_get(f->network, "allowed"), "workspace",
                                 json_object_get(f->plan, "workspace"), "mode", text(f->plan, "mode"), "credentials", "secrets", json_object_get(f->plan, "secrets"),
                                 "environment", json_object_get(f->plan, "environment"), "network", f->network, "controls", controls,
-                                "plan", f->plan, "status", f->status);
+                                "plan", f->plan, "status", f->status, "stop", f->stop);
         if (out) {
                 json_dumpf(out, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
                 printf("\n");
@@ -297,5 +300,6 @@ int command_inspect(int argc, char **argv) {
         json_decref(f.status);
         json_decref(f.inner_user);
         json_decref(f.network);
+        json_decref(f.stop);
         return 0;
 }
