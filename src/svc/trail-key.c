@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -25,20 +24,26 @@ static int open_credential(void) {
         return fd < 0 ? -errno : fd;
 }
 
-/* Beside it, and on the disk before it has its name: a key that is half there would have to be found out about by a person. The
- * first of two that do so at once stands. */
+/* On the disk before it has its name: a key that is half there would have to be found out about by a person. A file without a name
+ * until then, where the file system has such: a kill leaves nothing. The first of two who do so at once stands. */
 static int make_file(int root, const char *name, const void *data, size_t n) {
-        char path[48];
+        char beside[48], path[32];
         int r = 0;
 
-        snprintf(path, sizeof(path), ".new-%d-%s", (int)getpid(), name);
-        _cleanup_fd_ int fd = openat(root, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+        beside[0] = 0;
+        _cleanup_fd_ int fd = openat(root, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+        if (fd < 0) {
+                snprintf(beside, sizeof(beside), ".new-%d-%s", (int)getpid(), name);
+                fd = openat(root, beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+        }
         if (fd < 0)
                 return -errno;
-        if ((r = fd_write_all(fd, data, n)) == 0 && (fsync(fd) < 0 || syscall(SYS_renameat2, root, path, root, name, 1 /* RENAME_NOREPLACE */) < 0))
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        if ((r = fd_write_all(fd, data, n)) == 0 &&
+            (fsync(fd) < 0 || linkat(beside[0] ? root : AT_FDCWD, beside[0] ? beside : path, root, name, beside[0] ? 0 : AT_SYMLINK_FOLLOW) < 0))
                 r = -errno;
-        if (r < 0)
-                (void)unlinkat(root, path, 0);
+        if (beside[0])
+                (void)unlinkat(root, beside, 0);
         return r == -EEXIST ? 0 : r;
 }
 

@@ -31,7 +31,7 @@ UNCHANGED_MAX = 24      # records of runs that changed nothing (src/svc/state.c)
 PR_SET_CHILD_SUBREAPER, CLONE_NEWNS, MS_REC, MS_PRIVATE = 36, 0x20000, 0x4000, 1 << 18
 NAMESPACES = ("user", "mnt", "pid", "ipc", "uts", "net", "cgroup")
 HERE = pathlib.Path(__file__).resolve().parent
-STATE_FILES = {"plan.json", "started.json", "ended.json", "upper", "work", "shadow", "hidden", "cgroup", "upper.discarded"}
+STATE_FILES = {"plan.json", "started.json", "ended.json", "trail.jsonl", "upper", "work", "shadow", "hidden", "cgroup", "upper.discarded"}
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -291,7 +291,7 @@ class Place:
         top = self.state / "belljar"
         if not top.is_dir():
             return wrong
-        wrong += [f"unknown in the state directory: {d.name}" for d in top.iterdir() if d.name not in ("sandboxes", "unchanged", "images")]
+        wrong += [f"unknown in the state directory: {d.name}" for d in top.iterdir() if d.name not in ("sandboxes", "unchanged", "images", "trail.key", "trail.pub")]
         if len(self.records("unchanged")) > UNCHANGED_MAX:
             wrong.append(f"{len(self.records('unchanged'))} records of unchanged runs")
         for d in self.records():

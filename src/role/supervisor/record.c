@@ -171,7 +171,7 @@ int record_end(struct supervisor *x) {
         struct record *k = &x->record;
         struct event ev = {.kind = EVENT_END, .rule = EVENT_NO_RULE};
 
-        if (!k->started)
+        if (!k->started || k->ended)
                 return 0;
         event_now(&ev);
         struct json *j = trail_begin(&k->trail, &ev, &k->text);
@@ -183,5 +183,6 @@ int record_end(struct supervisor *x) {
         json_num(j, "processes_peak", x->result.processes_peak);
         json_bool(j, "changed", x->result.changed);
         int r = trail_finish(&k->trail, &ev, &k->text), w = flush(k);
-        return r < 0 ? r : w;
+        k->ended = r == 0 && k->written.seq == k->trail.seq; /* also where nothing more can be reserved */
+        return k->ended ? 0 : MIN(r, w);
 }

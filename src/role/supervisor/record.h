@@ -19,7 +19,7 @@ struct record {
                 unsigned since;
                 uint8_t prev[SHA256_SIZE];
         } written;
-        bool started, failed;
+        bool started, failed, ended;
 };
 #define RECORD_NONE (struct record){.fd = -1, .key_fd = -1}
 
