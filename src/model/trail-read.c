@@ -118,6 +118,10 @@ bool trail_check_line(struct trail_check *c, const char *line, size_t n) {
         const uint64_t next = c->records + 1;
         struct trail_head h;
 
+        if (n == 0) {
+                c->blank = true;
+                return !c->fault;
+        }
         if (c->fault) {
                 if (trail_head_read(line, n, &h) == 0)
                         look_back(c, &h);
@@ -125,7 +129,7 @@ bool trail_check_line(struct trail_check *c, const char *line, size_t n) {
         }
         if (c->ended)
                 return fail(c, TRAIL_AFTER_END, c->records, 0);
-        if (trail_head_read(line, n, &h) < 0)
+        if (c->blank || trail_head_read(line, n, &h) < 0)
                 return fail(c, TRAIL_DAMAGED, next, 0);
         const bool follows = memcmp(h.prev, next == 1 ? none : c->prev, sizeof(h.prev)) == 0;
         if (h.seq != next && follows) /* the one that belongs here, but for its number */

@@ -100,6 +100,7 @@ struct trail_check {
         bool ended;        /* the last of them is the end, and signed */
         enum trail_fault fault; /* the first; nothing from it on is vouched for */
         uint64_t at, to;
+        bool blank;        /* an empty line was there: room that no record has filled; nothing follows on it */
         bool undecided;    /* the next line tells which of two was changed; prev is the hash of the second */
         uint8_t prev[SHA256_SIZE];
 };

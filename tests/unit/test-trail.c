@@ -305,6 +305,32 @@ TEST(no_room) {
         strbuf_clear(&b);
 }
 
+/* Room of a file that was longer: newlines, and nothing but them. */
+TEST(room_behind_it) {
+        struct strbuf b = {};
+        size_t records = make(&b, 5, true), len = b.len;
+
+        for (size_t i = 0; i < 3000; i++)
+                strbuf_puts(&b, "\n");
+        struct trail_check c = read_all(b.data, b.len, "right");
+        check(c.fault == TRAIL_GOOD && c.ended && c.records == records);
+        for (const char *p = b.data; p < b.data + len; p++) { /* not between records either */
+                if (*p != '\n' || p == b.data + len - 1)
+                        continue;
+                struct strbuf d = {};
+                strbuf_add(&d, b.data, (size_t)(p + 1 - b.data));
+                strbuf_puts(&d, "\n");
+                strbuf_add(&d, p + 1, (size_t)(b.data + len - (p + 1)));
+                c = read_all(d.data, d.len, "right");
+                check(c.fault == TRAIL_DAMAGED && !c.ended);
+                strbuf_clear(&d);
+        }
+        strbuf_puts(&b, "x\n");
+        c = read_all(b.data, b.len, "right");
+        check(c.fault == TRAIL_AFTER_END);
+        strbuf_clear(&b);
+}
+
 TEST(what_is_no_record) {
         static const char *const lines[] = {"", "{}", "{\"seq\":1}", "null", "{\"seq\":01,\"prev\":\"", "{\"seq\":99999999999999999999,"};
         struct trail_head h = {.seq = 7};

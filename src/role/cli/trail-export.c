@@ -255,6 +255,8 @@ int trail_export(struct trail_reader *r, const char *format, struct trail_check 
 
         while ((k = trail_reader_next(r, &line, &n)) > 0) {
                 (void)trail_check_line(c, line, n);
+                if (n == 0)
+                        continue;
                 json_t *record = json_loadb(line, n, JSON_REJECT_DUPLICATES, NULL), *out;
                 if (!json_is_object(record)) {
                         json_decref(record);

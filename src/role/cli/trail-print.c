@@ -8,7 +8,37 @@
 
 #define READ_SIZE (256u << 10)
 
+/* From here on nothing but newlines: room that a record may yet fill, so that whoever goes on reading begins here again. */
+static int only_blanks(struct trail_reader *r) {
+        char more[4096];
+        size_t ahead = 0;
+        ssize_t n = 1;
+
+        for (size_t i = r->at; i < r->n; i++)
+                if (r->data[i] != '\n')
+                        return 0;
+        while (n > 0) {
+                n = read(r->fd, more, sizeof(more));
+                if (n < 0)
+                        return -errno;
+                ahead += (size_t)n;
+                for (ssize_t i = 0; i < n; i++)
+                        if (more[i] != '\n') {
+                                (void)lseek(r->fd, -(off_t)ahead, SEEK_CUR);
+                                return 0;
+                        }
+        }
+        (void)lseek(r->fd, -(off_t)(ahead + r->n - r->at), SEEK_CUR);
+        r->n = r->at;
+        return 1;
+}
+
 int trail_reader_next(struct trail_reader *r, const char **ret, size_t *ret_n) {
+        if (r->n > r->at && r->data[r->at] == '\n') {
+                int blank = only_blanks(r);
+                if (blank)
+                        return MIN(blank, 0);
+        }
         for (size_t seen = r->at;;) {
                 const char *nl = r->n > seen ? memchr(r->data + seen, '\n', r->n - seen) : NULL;
                 if (nl || r->n - r->at > TRAIL_LINE_MAX) {
@@ -34,10 +64,12 @@ int trail_reader_next(struct trail_reader *r, const char **ret, size_t *ret_n) {
                 ssize_t n = read(r->fd, r->data + r->n, r->cap - r->n);
                 if (n < 0 && errno != EINTR)
                         return -errno;
-                r->over = n == 0;
                 if (n == 0)
                         return 0;
                 r->n += (size_t)MAX(n, 0);
+                int blank = r->n > r->at && r->data[r->at] == '\n' ? only_blanks(r) : 0;
+                if (blank)
+                        return MIN(blank, 0);
         }
 }
 

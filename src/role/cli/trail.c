@@ -228,9 +228,9 @@ static int show(struct source *x, const struct trail_options *o, bool follow, st
                 const bool alive = follow && !x->is_file && state_alive(&x->s); /* asked before the last look at the file */
                 while ((r = trail_reader_next(&x->r, &line, &n)) > 0) {
                         (void)trail_check_line(&c, line, n);
-                        if (o->json)
+                        if (n > 0 && o->json)
                                 printf("%.*s\n", (int)n, line);
-                        else
+                        else if (n > 0)
                                 print_record(line, n);
                 }
                 if (fflush(stdout) != 0)

@@ -12,7 +12,6 @@ struct trail_reader {
         int fd;
         char *data;
         size_t at, n, cap;
-        bool over; /* the file's end was met; a file that still grows may have more */
 };
 /* 1: a line, without its newline, good until the next call; 0: no whole one is left, and trail_reader_rest bytes are. A line that is
  * too long for a record is handed over in part. */

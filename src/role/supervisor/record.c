@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -12,6 +13,7 @@
 #define FILE_NAME "trail.jsonl"
 /* Bytes that are not written yet: a turn's events take less (64 messages of each peer). */
 #define TEXT_MAX (16u << 20)
+#define FORMER_MAX (64 << 10) /* bytes of a former file that are overwritten */
 #define TEXT_KEPT (64u << 10) /* of its memory, for the next turn */
 /* Room on the disk is taken so far ahead, from the first record that a program of the sandbox caused on: so that on a full disk the
  * last records have theirs. */
@@ -19,15 +21,20 @@
 /* A plan that makes a longer record is left out of it: it stands in plan.json. */
 #define PLAN_MAX (TRAIL_LINE_MAX / 2)
 
-/* What the directory's former use has left is another run's. */
+/* What the directory's former use has left is another run's. It is overwritten in place, with newlines for what is longer: to truncate
+ * it gives blocks back, which can take longer than all the rest of a run (svc/state.c). */
 int record_open(struct supervisor *x, struct error *e) {
         struct record *k = &x->record;
+        struct stat st;
         int r = trail_key_open(x->s->state->root, true, &k->key_fd, e);
 
         if (r < 0)
                 return r;
-        k->fd = openat(x->s->state->dir, FILE_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-        return k->fd < 0 ? error_errno(e, errno, "the trail of the run cannot be made") : 0;
+        k->fd = openat(x->s->state->dir, FILE_NAME, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (k->fd < 0 || fstat(k->fd, &st) < 0 || (st.st_size > FORMER_MAX && ftruncate(k->fd, 0) < 0))
+                return error_errno(e, errno, "the trail of the run cannot be made");
+        k->former = st.st_size > FORMER_MAX ? 0 : (size_t)st.st_size;
+        return 0;
 }
 
 void record_forget(struct supervisor *x) {
@@ -60,7 +67,7 @@ static int reserve(struct record *k, uint64_t size) {
 
 static int write_text(struct record *k) {
         for (size_t at = 0; at < k->text.len;) {
-                ssize_t n = write(k->fd, k->text.data + at, k->text.len - at);
+                ssize_t n = pwrite(k->fd, k->text.data + at, k->text.len - at, (off_t)(k->size + at));
                 if (n <= 0 && errno != EINTR)
                         return n < 0 ? -errno : -EIO;
                 at += (size_t)MAX(n, 0);
@@ -72,6 +79,9 @@ static int write_text(struct record *k) {
 static int flush(struct record *k) {
         /* Where nothing more can be reserved, the text fits into what was. */
         const int full = k->trail.caused > 0 ? reserve(k, k->size + k->text.len) : 0;
+        const size_t len = k->text.len;
+        while (k->size == 0 && k->text.len < k->former && !k->text.failed)
+                strbuf_puts(&k->text, "\n");
         int r = write_text(k);
 
         if (r < 0) {
@@ -82,7 +92,7 @@ static int flush(struct record *k) {
                 memcpy(k->trail.prev, k->written.prev, sizeof(k->trail.prev));
                 trail_count_lost(&k->trail, n);
         } else {
-                k->size += k->text.len;
+                k->size += len;
                 k->written.seq = k->trail.seq;
                 k->written.since = k->trail.since;
                 memcpy(k->written.prev, k->trail.prev, sizeof(k->trail.prev));

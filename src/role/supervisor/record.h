@@ -13,7 +13,8 @@ struct record {
         struct strbuf text;     /* not written yet */
         struct vault_text key;
         int fd, key_fd;         /* -1: not open */
-        uint64_t size, reserved; /* bytes: of the file; for which there is room */
+        uint64_t size, reserved; /* bytes: of the records on file; for which there is room */
+        size_t former;           /* of another run's records, that are in the way */
         struct {                 /* as the file has it */
                 uint64_t seq;
                 unsigned since;
