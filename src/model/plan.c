@@ -194,6 +194,8 @@ char *plan_format(const struct plan *p) {
                 strbuf_printf(&b, "why        %s\n", p->why_tier);
         if (p->nesting)
                 strbuf_printf(&b, "nesting    %s\n", nesting_name(p->nesting));
+        if (p->trace)
+                strbuf_printf(&b, "trace      %s\n", trace_name(p->trace));
         if (p->image)
                 strbuf_printf(&b, "image      %s\n", p->image); /* checked: printable (policy.c) */
         if (p->workspace) {
@@ -283,6 +285,7 @@ void plan_json(const struct plan *p, bool full, struct json *j) {
         json_str(j, "tier", tier_name(p->tier));
         json_str(j, "why_tier", p->why_tier);
         json_str(j, "nesting", nesting_name(p->nesting));
+        json_str(j, "trace", trace_name(p->trace));
         json_str(j, "image", p->image);
         json_str(j, "workspace", p->workspace);
         json_str(j, "workspace_inside", p->inside);

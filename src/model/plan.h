@@ -131,6 +131,7 @@ struct plan {
         unsigned depth; /* 0: without a parent */
         enum tier tier;
         enum nesting nesting;
+        enum trace trace;
         char *why_tier; /* one line: what tier: auto chose and why; NULL: the user named the tier */
         struct plan_ids ids;
         char *image;         /* its name; NULL: the host's own root is shown */

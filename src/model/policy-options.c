@@ -113,6 +113,7 @@ int policy_set_trust(struct policy *p, const char *trust, struct error *e) { ret
 int policy_set_nesting(struct policy *p, const char *nesting, struct error *e) {
         return set(p, NULL, "nesting", nesting, e);
 }
+int policy_set_trace(struct policy *p, const char *trace, struct error *e) { return set(p, NULL, "trace", trace, e); }
 int policy_set_image(struct policy *p, const char *name, struct error *e) { return set(p, NULL, "image", name, e); }
 int policy_set_user(struct policy *p, const char *user, struct error *e) { return set(p, NULL, "user", user, e); }
 int policy_set_workdir(struct policy *p, const char *dir, struct error *e) { return set(p, NULL, "workdir", dir, e); }

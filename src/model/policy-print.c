@@ -75,6 +75,7 @@ char *policy_text(const struct policy *p) {
                       p->min_tier > TIER_PROCESS ? tier_name(p->min_tier) : "");
         strbuf_printf(&b, "%-11s%s\n", "trust", trust_name(p->trust));
         line(&b, "nesting", p->nesting ? nesting_name(p->nesting) : NULL);
+        line(&b, "trace", p->trace ? trace_name(p->trace) : NULL);
         line(&b, "image", p->image);
         line(&b, "user", p->user);
         if (p->has_entrypoint && p->entrypoint.n == 0)
@@ -149,6 +150,7 @@ void policy_json(struct json *j, const char *key, const struct policy *p) {
         json_str(j, "min_tier", tier_name(p->min_tier));
         json_str(j, "trust", trust_name(p->trust));
         json_str(j, "nesting", nesting_name(p->nesting));
+        json_str(j, "trace", trace_name(p->trace));
         json_str(j, "image", p->image);
         json_str(j, "user", p->user);
         if (p->has_entrypoint)

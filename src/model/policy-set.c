@@ -98,6 +98,8 @@ static int set_choice(struct policy *p, const struct policy_key *k, const char *
                 p->trust = (enum trust)i;
         else if (k->field == offsetof(struct policy, nesting))
                 p->nesting = (enum nesting)i;
+        else if (k->field == offsetof(struct policy, trace))
+                p->trace = (enum trace)i;
         else {
                 p->workspace.mode = (enum workspace_mode)i;
                 p->workspace.mode_written = true;
@@ -401,6 +403,7 @@ static const char *choice_name(const char *const *choices, size_t n, unsigned v)
 
 const char *tier_name(enum tier t) { return choice_name(tier_choices, TIER_VM + 1, t); }
 const char *nesting_name(enum nesting n) { return choice_name(nesting_choices, NESTING_USERNS + 1, n); }
+const char *trace_name(enum trace t) { return choice_name(trace_choices, TRACE_EXECS + 1, t); }
 const char *trust_name(enum trust t) { return choice_name(trust_choices, TRUST_OWN + 1, t); }
 const char *workspace_mode_name(enum workspace_mode m) {
         return choice_name(workspace_mode_choices, WORKSPACE_RO + 1, m);

@@ -7,6 +7,7 @@
 const char *const tier_choices[] = {"auto", "process", "container", "microvm", "vm", NULL};
 const char *const trust_choices[] = {"unknown", "reviewed", "own", NULL};
 const char *const nesting_choices[] = {"none", "userns", NULL};
+const char *const trace_choices[] = {"off", "exec", NULL};
 const char *const workspace_mode_choices[] = {"cow", "rw", "ro", NULL};
 const char *const volume_mode_choices[] = {"ro", "rw", NULL};
 const char *const git_access_choices[] = {"read", "write", NULL};
@@ -90,6 +91,9 @@ const struct policy_key policy_keys[] = {
         {"nesting", KEY_CHOICE, FIELD(nesting), .choices = nesting_choices,
          .doc = "Whether the run may make sandboxes of its own: userns lets it make user namespaces and mounts within what it "
                 "sees, which is weaker: Landlock does not hold its files, and more of the kernel is in its reach."},
+        {"trace", KEY_CHOICE, FIELD(trace), .choices = trace_choices,
+         .doc = "What of its processes the trail has: off, nothing; exec, every program that is executed, by path and arguments as "
+                "claimed and by the file as the kernel has it, and its end."},
         {"without", KEY_NAMES, FIELD(without), .unset = "every control of the tier",
          .doc = "Controls that this run knowingly goes without, by name."},
         {"network", KEY_NETWORK, .unset = "nothing is reached",

@@ -69,7 +69,7 @@ struct policy_key {
 extern const struct policy_key policy_keys[];
 extern const size_t n_policy_keys;
 
-extern const char *const tier_choices[], *const trust_choices[], *const workspace_mode_choices[], *const nesting_choices[],
+extern const char *const tier_choices[], *const trust_choices[], *const workspace_mode_choices[], *const nesting_choices[], *const trace_choices[],
         *const volume_mode_choices[], *const git_access_choices[];
 
 #define POLICY_PATH_MAX 4096u    /* bytes */

@@ -13,6 +13,7 @@
 enum tier { TIER_AUTO, TIER_PROCESS, TIER_CONTAINER, TIER_MICROVM, TIER_VM };
 enum trust { TRUST_UNKNOWN, TRUST_REVIEWED, TRUST_OWN };
 enum workspace_mode { WORKSPACE_COW, WORKSPACE_RW, WORKSPACE_RO };
+enum trace { TRACE_OFF, TRACE_EXECS }; /* what of its processes is recorded */
 enum nesting { NESTING_NONE, NESTING_USERNS }; /* what the run may build of its own */
 
 /* A limit that the user wrote must be held or the run is refused; a default may be held by a weaker means. */
@@ -62,6 +63,7 @@ struct policy {
         enum tier min_tier; /* what TIER_AUTO does not go below and `tier` may not be below; TIER_PROCESS: no minimum */
         enum trust trust;
         enum nesting nesting;
+        enum trace trace;
         char *image; /* as written, of the form that image-name.h says; NULL: none */
         char *user;  /* "USER" or "USER:GROUP", each a name or a number; NULL: the image's */
         struct strlist entrypoint; /* in place of the image's, where has_entrypoint; may be empty: none */
@@ -147,6 +149,7 @@ int policy_set_tier(struct policy *p, const char *tier, struct error *e) _must_c
 int policy_set_min_tier(struct policy *p, const char *tier, struct error *e) _must_check_;
 int policy_set_trust(struct policy *p, const char *trust, struct error *e) _must_check_;
 int policy_set_nesting(struct policy *p, const char *nesting, struct error *e) _must_check_;
+int policy_set_trace(struct policy *p, const char *trace, struct error *e) _must_check_;
 int policy_set_image(struct policy *p, const char *name, struct error *e) _must_check_;
 int policy_set_user(struct policy *p, const char *user, struct error *e) _must_check_;
 int policy_set_workdir(struct policy *p, const char *dir, struct error *e) _must_check_;
@@ -172,6 +175,7 @@ const char *tier_name(enum tier t);
 int tier_parse(const char *s, enum tier *ret) _must_check_;
 const char *trust_name(enum trust t);
 const char *nesting_name(enum nesting n);
+const char *trace_name(enum trace t);
 int trust_parse(const char *s, enum trust *ret) _must_check_;
 const char *workspace_mode_name(enum workspace_mode m);
 int workspace_mode_parse(const char *s, enum workspace_mode *ret) _must_check_;

@@ -26,6 +26,7 @@ struct init_config {
         uint32_t writes_through;/* 1: what it writes lands on the host: no set-id bits */
         uint32_t nesting;       /* 1: it may make namespaces and mounts of its own (seccomp/nested.list) */
         uint32_t no_groups;     /* 1: setgroups(2) does nothing and says nothing (seccomp/groups.list) */
+        uint32_t trace;         /* 1: what it executes waits for the tracer's answer; INIT_TRACE comes first */
         uint64_t capabilities;  /* that the payload keeps, bits, in its own user namespace */
         char uid_map[INIT_MAX_MAP], gid_map[INIT_MAX_MAP]; /* of the inner namespace */
         char cwd[INIT_MAX_PATH];
@@ -56,6 +57,7 @@ enum init_msg_type {
         INIT_TERMINAL,          /* with the terminal's master as ancillary fd */
         INIT_NETWORK,           /* with the gate's sockets as ancillary fds, NETNS_N of them (base/net.h) */
         INIT_CALLS,             /* with the run's endpoint as ancillary fd, which listens (proto/call-msg.h) */
+        INIT_TRACE,             /* with the listener of the command's notifications as ancillary fd */
         /* supervisor to init */
         INIT_SIGNAL,            /* status: signal for the command */
         INIT_PAUSE,             /* stop everything but init: where no cgroup freezes */

@@ -91,6 +91,17 @@ struct run_msg {
         };
 };
 
+/* What a tracer inherits (role/tracer), forked from the supervisor. */
+enum { TRACER_PROC_FD = 5 };
+struct tracing {
+        int listener; /* of the sandbox's notifications (seccomp_unotify(2)): no other process keeps it */
+        int socket;   /* its end of the supervisor's, SOCK_SEQPACKET: proto/trace-msg.h */
+        int userns;   /* the sandbox's outer user namespace */
+        uid_t id;     /* in that: whom to become, where it is not `single` */
+        bool single;
+};
+_noreturn_ void tracer_main(const struct tracing *t);
+
 struct state;
 struct cgroup;
 /* What the command line hands to the supervisor it forks. */

@@ -261,6 +261,10 @@ static int check_tier(const struct parent *p, const struct plan *c, struct error
                 return error_set(e, EPERM, "the child's tier is %s, below the parent's, %s", tier_name(c->tier), text(p->plan, "tier"));
         if (c->nesting && !streq(nesting_name(c->nesting), text(p->plan, "nesting")))
                 return error_set(e, EPERM, "the child has nesting: %s, and the parent does not", nesting_name(c->nesting));
+        if (c->trace == TRACE_OFF && !streq(text(p->plan, "trace"), trace_name(c->trace))) {
+                error_set(e, EPERM, "the parent's processes are traced, and the child's are not");
+                return error_fix(e, "write trace: %s in the child's policy", text(p->plan, "trace"));
+        }
         if (c->capabilities & ~has)
                 return error_set(e, EPERM, "the child has capabilities in its namespace that the parent has not");
         if (c->image && uid != 0 && c->ids.inner_uid != (uid_t)uid)

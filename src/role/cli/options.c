@@ -45,6 +45,7 @@ const struct option_spec option_table[] = {
         {OPT_MIN_TIER, "min-tier", 0, "TIER", IN(RUN), "run in no weaker tier than this"},
         {OPT_TRUST, "trust", 0, "TRUST", IN(RUN), "who wrote what runs: own, reviewed or unknown (default)"},
         {OPT_NESTING, "nesting", 0, "WHAT", IN(RUN), "userns: let the run make sandboxes of its own; weaker (default: none)"},
+        {OPT_TRACE, "trace", 0, "WHAT", IN(RUN), "exec: record every program that is executed (default: off)"},
         {OPT_WITHOUT, "without", 0, "CONTROL", IN(RUN), "go on knowingly without a control that this host cannot give"},
         {OPT_DRY_RUN, "dry-run", 0, NULL, IN(RUN) | IN(BUILD), "print the plan and do nothing"},
         {OPT_NAME_ONLY, "name-only", 0, NULL, IN(DIFF), "names only"},

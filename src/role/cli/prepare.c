@@ -440,6 +440,7 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
                 error_errno(e, p->landlock_abi, "landlock: its version cannot be read from the kernel");
                 return error_fix(e, "--without=landlock goes on without it");
         }
+        p->trace = o->policy->trace;
         if (o->policy->nesting && (r = plan_nesting(o->policy, p, e)) < 0)
                 return r;
         if ((p->image && (r = prepare_image_facts(&x, e)) < 0) || (r = prepare_volumes(o->policy, &x, e)) < 0 ||

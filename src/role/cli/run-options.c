@@ -168,6 +168,7 @@ static int apply_late(struct run_options *o, const char *cwd, const char *home, 
                 case OPT_TIER: r = policy_set_tier(p, value, e); break;
                 case OPT_MIN_TIER: r = policy_set_min_tier(p, value, e); break;
                 case OPT_TRUST: r = policy_set_trust(p, value, e); break;
+                case OPT_TRACE: r = policy_set_trace(p, value, e); break;
                 case OPT_NESTING: r = policy_set_nesting(p, value, e); break;
                 case OPT_IMAGE: r = policy_set_image(p, value, e); break;
                 case OPT_USER: r = policy_set_user(p, value, e); break;

@@ -9,6 +9,7 @@
  * Freestanding: no libc, no allocation; argv is the command, envp its environment, and struct init_config comes over
  * the socket at CTL_FD. Executed by the launcher. */
 #include <asm/unistd.h>
+#include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/close_range.h>
 #include <linux/errno.h>
@@ -34,6 +35,9 @@ enum { CTL_FD = 3 };
 #endif
 #define MSG_NOSIGNAL_ 0x4000
 #define SIGSET_SIZE 8
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1u << 5) /* 5.19 */
+#endif
 #define POLLIN_ 1
 #define POLLHUP_ 16
 #define SFD_FLAGS (02000000 | 04000) /* SFD_CLOEXEC | SFD_NONBLOCK */
@@ -230,6 +234,56 @@ static void usual_turns(void) {
         }
 }
 
+/* Every execve(2) waits for the tracer from here on, and the start of each C library shows itself (role/tracer). What a program
+ * runs is told by the kernel, and PR_SET_MM could change that. Foreign calls are the other filter's to refuse. */
+static long trace(void) {
+#if defined(__x86_64__)
+        const uint32_t native = AUDIT_ARCH_X86_64;
+#else
+        const uint32_t native = AUDIT_ARCH_AARCH64;
+#endif
+        struct sock_filter f[] = {
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, __builtin_offsetof(struct seccomp_data, arch)),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, native, 0, 7),
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, __builtin_offsetof(struct seccomp_data, nr)),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_execve, 6, 0),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_execveat, 5, 0),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_set_tid_address, 4, 0),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_prctl, 0, 2),
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, __builtin_offsetof(struct seccomp_data, args[0])), /* its low half: an int */
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PR_SET_MM, 2, 0),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        };
+        const struct sock_fprog prog = {.len = sizeof(f) / sizeof(f[0]), .filter = f};
+        return sc(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &prog);
+}
+
+/* The listener leaves: whoever held it inside could let everything pass, and a tracer that is gone would not be noticed. */
+static void hand_over_listener(void) {
+        struct init_msg m = {.type = INIT_TRACE};
+        struct { void *base; size_t n; } data = {&m, sizeof(m)};
+        struct { size_t n; int level, type, fd, pad; } control = {.n = 20, .level = 1 /* SOL_SOCKET */, .type = 1 /* SCM_RIGHTS */};
+        struct {
+                void *name; uint64_t name_size;
+                void *data; size_t n_data;
+                void *control; size_t control_size;
+                int64_t flags;
+        } h = {.data = &data, .n_data = 1, .control = &control, .control_size = sizeof(control)};
+        long fd = trace();
+
+        if (fd < 0)
+                fail(fd == -EBUSY ? "what runs cannot be traced: Belljar itself is under another tracer of this kind, and the kernel has one a process\n"
+                                    "run it outside of that, or with --trace off"
+                                  : "what runs cannot be traced\nLinux 5.19 or newer is needed; --trace off goes on without", fd);
+        control.fd = (int)fd;
+        long r = sc(__NR_sendmsg, CTL_FD, &h, MSG_NOSIGNAL_);
+        if (r < 0)
+                fail("the tracer's listener cannot be handed over", r);
+        sc(__NR_close, fd);
+}
+
 static void payload(char **argv, char **envp, const int up[2], const int down[2]) {
         long r;
         int landlock = 0;
@@ -304,6 +358,8 @@ static void payload(char **argv, char **envp, const int up[2], const int down[2]
                 fail("the system call filter cannot be loaded", r);
         if (config.writes_through && (r = sc(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, &inert)) < 0)
                 fail("the system call filter cannot be loaded", r);
+        if (config.trace)
+                hand_over_listener();
         r = sc(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog);
         if (r < 0)
                 fail("the system call filter cannot be loaded", r);

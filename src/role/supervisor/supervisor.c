@@ -104,6 +104,7 @@ static void fill_config(const struct supervisor *x, struct init_config *c) {
                 .capabilities = p->capabilities,
                 .writes_through = plan_writes_through(p),
                 .nesting = p->nesting == NESTING_USERNS,
+                .trace = p->trace != TRACE_OFF,
                 .no_groups = p->programs && p->ids.single,
         };
         for (size_t i = 0; i < p->ids.n_groups && i < INIT_MAX_GROUPS; i++)
@@ -300,7 +301,13 @@ static void on_init(struct supervisor *x) {
                 supervisor_fail(x, &e);
                 break;
         }
+        case INIT_TRACE:
+                tracing_begin(x, fds, n_fds);
+                n_fds = 0;
+                break;
         case INIT_STARTED:
+                if (!tracing_ready(x))
+                        break;
                 x->running = true;
                 out.type = RUN_STARTED;
                 out.readback = m.readback;
@@ -494,7 +501,7 @@ static void loop(struct supervisor *x) {
 
         sample_begin(x);
         for (;;) {
-                struct pollfd p[7 + NETWORK_POLL_MAX + CHILDREN_POLL_MAX] = {
+                struct pollfd p[8 + NETWORK_POLL_MAX + CHILDREN_POLL_MAX] = {
                         {.fd = x->init_pidfd, .events = POLLIN},
                         {.fd = x->ctl, .events = POLLIN},
                         {.fd = x->s->cli, .events = POLLIN},
@@ -502,9 +509,10 @@ static void loop(struct supervisor *x) {
                         {.fd = x->disk_pipe, .events = POLLIN},
                         {.fd = x->listens ? x->control : -1, .events = POLLIN},
                         {.fd = x->asker, .events = POLLIN},
+                        {.fd = x->tracer.fd, .events = POLLIN},
                 };
-                size_t n_network = network_poll(x, p + 7), n_children = children_poll(x, p + 7 + n_network);
-                int n = poll(p, 7 + n_network + n_children, next_timeout(x, ticks));
+                size_t n_network = network_poll(x, p + 8), n_children = children_poll(x, p + 8 + n_network);
+                int n = poll(p, 8 + n_network + n_children, next_timeout(x, ticks));
                 if (n < 0 && errno != EINTR) {
                         supervisor_end(x, END_FAILED, errno);
                         supervisor_kill(x);
@@ -529,8 +537,10 @@ static void loop(struct supervisor *x) {
                 }
                 if (x->disk_pipe >= 0 && p[4].revents)
                         sample_on_disk_walk(x);
-                network_events(x, p + 7, n_network);
-                children_events(x, p + 7 + n_network, n_children);
+                network_events(x, p + 8, n_network);
+                children_events(x, p + 8 + n_network, n_children);
+                if (p[7].revents)
+                        tracing_events(x);
                 if (p[5].revents || p[6].revents)
                         control_events(x, p[5].revents, p[6].revents);
                 on_time(x, ticks);
@@ -601,6 +611,7 @@ static void finish(struct supervisor *x) {
          * take the namespaces down. */
         if (!x->all_gone)
                 wait_for_init(x);
+        tracing_end(x);
         fill_result(x);
         /* Before the answer: belljar diff may be the caller's next command. */
         if (x->running && x->result.changed && x->plan->workspace && x->plan->mode == WORKSPACE_COW)
@@ -630,7 +641,7 @@ static void finish(struct supervisor *x) {
 }
 
 void supervisor_main(struct supervise *s) {
-        struct supervisor x = {.s = s, .plan = s->plan, .ctl = -1, .init_pidfd = -1, .disk_pipe = -1, .userns = -1, .control = -1, .asker = -1, .stop.killer = -1, .record = RECORD_NONE};
+        struct supervisor x = {.s = s, .plan = s->plan, .ctl = -1, .init_pidfd = -1, .disk_pipe = -1, .userns = -1, .control = -1, .asker = -1, .stop.killer = -1, .record = RECORD_NONE, .tracer = TRACER_NONE};
         struct error e = {};
         sigset_t mask;
         int r;

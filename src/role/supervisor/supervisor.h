@@ -55,6 +55,13 @@ struct stop_side {
         } alarms[ALARMS_MAX];
 };
 
+/* The tracer (tracing.c). */
+struct tracer_side {
+        int fd, pidfd; /* -1: there is none */
+        bool done;     /* it said that nothing is left */
+};
+#define TRACER_NONE (struct tracer_side){.fd = -1, .pidfd = -1}
+
 struct supervisor {
         struct supervise *s;
         const struct plan *plan;
@@ -92,6 +99,7 @@ struct supervisor {
         int children[CONTROL_CHILDREN_MAX]; /* connections to the supervisors of sub-runs; -1: free */
         char namespaces[7][64]; /* "net:[4026531840]", by namespace_names */
         struct record record;
+        struct tracer_side tracer;
 };
 
 /* ms, monotonic */
@@ -201,6 +209,15 @@ void events_simple(struct supervisor *x, enum event_kind kind, const char *name,
 
 /* What the run changed (files.c): a record, at the end. */
 void files_record(struct supervisor *x);
+
+/* Process starts (tracing.c): init's listener, for a tracer that is started for it. The run ends where there is none, or it ends
+ * before what it traces. */
+void tracing_begin(struct supervisor *x, const int *fds, size_t n);
+/* Whether what is asked for is there; else the run has failed. */
+bool tracing_ready(struct supervisor *x);
+void tracing_events(struct supervisor *x);
+/* Nothing runs any more: its last words. */
+void tracing_end(struct supervisor *x);
 
 /* Freezes everything, or takes the reason away, with the last of which it is thawed. -ENOSYS: there is no freezer, processes were only
  * stopped by signals; -ETIMEDOUT: not all are frozen yet. */
