@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <linux/filter.h>
 #include <linux/keyctl.h>
 #include <linux/netlink.h>
 #include <linux/perf_event.h>
@@ -25,6 +26,7 @@
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/msg.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/sem.h>
@@ -879,10 +881,87 @@ static int planted(const char *name) {
         return 0;
 }
 
+/* --- What a tracer is to be told of, and not to be fooled by. --- */
+
+/* Executes the program so many times, one after the other. */
+static int command_spawn(int n, char *path) {
+        char *argv[] = {path, NULL}, *env[] = {NULL};
+        volatile int status, failed = 0; /* vfork(2) */
+
+        for (volatile int i = 0; i < n; i++) {
+                pid_t pid = vfork();
+                if (pid == 0) {
+                        execve(path, argv, env);
+                        _exit(111);
+                }
+                failed += pid < 0 || waitpid(pid, (int *)&status, 0) != pid || status != 0;
+        }
+        printf("spawned %d %d\n", n, failed);
+        return 0;
+}
+
+/* Two paths of one length; what is in `shown` changes all the time. */
+struct flip {
+        volatile char shown[4096];
+        const char *a, *b;
+};
+
+static int flipper(void *arg) {
+        struct flip *f = (struct flip *)arg;
+
+        for (unsigned i = 0;; i++) {
+                const char *now = i & 1 ? f->a : f->b;
+                for (size_t k = 0; now[k]; k++)
+                        f->shown[k] = now[k];
+        }
+        return 0;
+}
+
+/* A second thread changes the path while the first executes it, and makes the kernel believe, as far as it can, that a program
+ * has just begun. */
+static int command_race(int n, const char *a, const char *b) {
+        static char stack[65536];
+        int status, failed = 0;
+
+        for (int i = 0; i < n; i++) {
+                pid_t pid = fork();
+                if (pid == 0) {
+                        struct flip *f = (struct flip *)calloc(1, sizeof(*f));
+                        char *argv[] = {(char *)(uintptr_t)f->shown, NULL}, *env[] = {NULL};
+                        f->a = a;
+                        f->b = b;
+                        strcpy((char *)(uintptr_t)f->shown, a);
+                        if (clone(flipper, stack + sizeof(stack), CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD, f) < 0)
+                                _exit(112);
+                        for (int k = 0; k < 3; k++)
+                                syscall(SYS_set_tid_address, stack);
+                        for (;;) /* half of one and half of the other is no path */
+                                execve(argv[0], argv, env);
+                }
+                failed += pid < 0 || waitpid(pid, &status, 0) != pid;
+        }
+        printf("raced %d %d\n", n, failed);
+        return 0;
+}
+
+/* Another listener, and the ways to change what the kernel says of a process. */
+static void tracing(void) {
+        struct sock_filter pass[] = {{0x06, 0, 0, 0x7fff0000}};
+        struct { unsigned short n; struct sock_filter *f; } prog = {1, pass};
+        struct { uint64_t field[12]; void *auxv; uint32_t n_auxv, exe; } map = {.exe = (uint32_t)-1};
+
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        say("listener", syscall(SYS_seccomp, 1, 8, &prog));
+        say("filter", syscall(SYS_seccomp, 1, 0, &prog));
+        say("mm.map", prctl(PR_SET_MM, 14, &map, sizeof(map), 0));
+        say("mm.exe", prctl(PR_SET_MM, 13, 0, 0, 0));
+        say("mm.high", syscall(SYS_prctl, PR_SET_MM | 1ull << 32, 14, &map, sizeof(map), 0));
+}
+
 static int usage(void) {
         fprintf(stderr, "usage: probe kernel DIR [bare] | attack PID|child | pids | fds | terminal | tcp HOST PORT TEXT | udp "
                         "HOST PORT TEXT | unix PATH TEXT | abstract NAME TEXT | scan | ipc make|find TAG | hog KIND [WHERE] | "
-                        "proc PID\n");
+                        "proc PID | spawn N PATH | race N PATH PATH | tracing\n");
         return 2;
 }
 
@@ -919,6 +998,12 @@ int main(int argc, char **argv) {
                 net_scan();
         else if (strcmp(c, "ipc") == 0 && argc == 4)
                 return command_ipc(argv[2], argv[3]);
+        else if (strcmp(c, "tracing") == 0)
+                tracing();
+        else if (strcmp(c, "spawn") == 0 && argc == 4)
+                return command_spawn(atoi(argv[2]), argv[3]);
+        else if (strcmp(c, "race") == 0 && argc == 5)
+                return command_race(atoi(argv[2]), argv[3], argv[4]);
         else if (strcmp(c, "hog") == 0 && argc >= 3)
                 return command_hog(argv[2], argc > 3 ? argv[3] : ".");
         else
