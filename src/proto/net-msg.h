@@ -66,8 +66,6 @@ struct net_report {
         uint32_t rule;   /* of the compiled policy; UINT32_MAX: none */
         uint32_t quiet;
         uint32_t port;
-        uint32_t misplaced; /* NET_DENIED: a secret's placeholder stood where it does not belong */
-        uint32_t pad;
         uint64_t up, down; /* bytes */
         uint8_t address[16]; /* zero: none */
         char host[NET_HOST_MAX];
@@ -77,6 +75,8 @@ struct net_report {
         uint64_t lost;       /* reports that were not sent since the last one that was: there were too many */
         uint32_t response;   /* of an exchange: the status of its answer; 0: it had none */
         uint32_t carried;    /* 1: it carried the broker's secret */
+        uint32_t misplaced;  /* 1: NET_DENIED: a secret's placeholder stood where it does not belong */
+        uint32_t pad;
 };
 
 enum net_order_type {
