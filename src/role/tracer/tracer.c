@@ -38,6 +38,10 @@ enum { LISTENER_FD = 3, SOCKET_FD = 4, EPOLL_FD = 6, DESCRIPTORS_KEPT = 16 };
 enum { PENDING_MAX = 128, BUCKETS = 1024, EVENTS = 64 };
 #define LAST_EXITS_MS 50
 
+/* Since Linux 6.6 (linux/seccomp.h). */
+#define NOTIFY_SET_FLAGS SECCOMP_IOW(4, uint64_t)
+#define NOTIFY_SYNC 1u
+
 /* Since Linux 6.13; the status since 6.15 (linux/pidfd.h). */
 struct pidfd_info_ {
         uint64_t mask, cgroup;
@@ -130,17 +134,20 @@ static bool ended(struct traced **at, bool last) {
         return true;
 }
 
-/* From here on its end is waited for. */
-static void follow(pid_t pid) {
+/* From here on its end is waited for. Takes the pidfd, or -1. */
+static void follow(pid_t pid, int pidfd) {
         struct traced **at = find(pid);
 
         if (*at) {
                 struct pollfd p = {.fd = (*at)->pidfd, .events = POLLIN};
-                if (poll(&p, 1, 0) == 0)
+                if (poll(&p, 1, 0) == 0) {
+                        fd_close(pidfd);
                         return;
+                }
                 (void)ended(at, true); /* of a former process with this number */
         }
-        int pidfd = n_traced < traced_max ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+        if (n_traced >= traced_max)
+                fd_close(TAKE_FD(pidfd));
         struct traced *t = pidfd < 0 ? NULL : (struct traced *)malloc(sizeof(*t));
         struct epoll_event ev = {.events = EPOLLIN | EPOLLET, .data.u64 = (uint64_t)pid};
         if (!t || epoll_ctl(EPOLL_FD, EPOLL_CTL_ADD, pidfd, &ev) < 0) {
@@ -231,16 +238,22 @@ static void on_exec(const struct seccomp_notif *n) {
         r = claim_read(n, m);
         if (r < 0 && !any)
                 fail(r, "the memory of what is to be traced cannot be read");
-        m->pid = look_process((pid_t)n->pid);
+        /* There is one of a process, by the number of its first thread. */
+        m->pid = (pid_t)n->pid;
+        int pidfd = (int)syscall(SYS_pidfd_open, m->pid, 0);
+        if (pidfd < 0 && (m->pid = look_process(m->pid)) != (pid_t)n->pid)
+                pidfd = (int)syscall(SYS_pidfd_open, m->pid, 0);
         r = look_running((pid_t)n->pid, &p->before, &m->parent);
         /* What was read is of the one that waits, and not of a later one with its number. */
-        if (r < 0 || ioctl(LISTENER_FD, SECCOMP_IOCTL_NOTIF_ID_VALID, &n->id) < 0)
+        if (r < 0 || ioctl(LISTENER_FD, SECCOMP_IOCTL_NOTIF_ID_VALID, &n->id) < 0) {
+                fd_close(pidfd);
                 return;
+        }
         any = true;
         former = pending_of(m->pid);
         if (former)
                 supersede(former, m);
-        follow(m->pid);
+        follow(m->pid, pidfd);
         p->used = true;
         p->ready = false;
         p->looks = 0;
@@ -299,11 +312,8 @@ _noreturn_ static void finish(void) {
         send_ready();
         for (unsigned b = 0; b < BUCKETS; b++)
                 for (struct traced **at = &traced[b]; *at;)
-                        if (!ended(at, now_ms() >= until)) {
-                                struct epoll_event drop = {};
-                                (void)!epoll_ctl(EPOLL_FD, EPOLL_CTL_DEL, LISTENER_FD, &drop);
+                        if (!ended(at, now_ms() >= until))
                                 (void)!epoll_wait(EPOLL_FD, ev, EVENTS, 5);
-                        }
         m.lost = lost;
         tell(&m);
         _exit(0);
@@ -311,27 +321,26 @@ _noreturn_ static void finish(void) {
 
 _noreturn_ static void loop(void) {
         for (;;) {
+                struct pollfd p[] = {{.fd = LISTENER_FD, .events = POLLIN}, {.fd = EPOLL_FD, .events = POLLIN}, {.fd = SOCKET_FD, .events = POLLRDHUP}};
                 struct epoll_event ev[EVENTS];
-                bool asked = false, over = false;
-                int n = epoll_wait(EPOLL_FD, ev, EVENTS, next_look());
 
-                if (n < 0 && errno != EINTR)
-                        fail(errno, "the tracer cannot wait");
-                for (int i = 0; i < n; i++)
-                        if (ev[i].data.u64 == 0) {
-                                asked = ev[i].events & EPOLLIN;
-                                over = ev[i].events & EPOLLHUP && !asked;
-                        } else if (ev[i].data.u64 == UINT64_MAX)
-                                _exit(1); /* the supervisor is gone */
-                        else {
-                                struct traced **at = find((pid_t)ev[i].data.u64);
-                                if (*at)
-                                        (void)ended(at, false);
-                        }
-                if (asked)
+                if (poll(p, ELEMENTSOF(p), next_look()) < 0) {
+                        if (errno != EINTR)
+                                fail(errno, "the tracer cannot wait");
+                        continue;
+                }
+                if (p[2].revents)
+                        _exit(1); /* the supervisor is gone */
+                if (p[0].revents & POLLIN) /* first: a process waits */
                         on_notification();
+                int n = p[1].revents ? epoll_wait(EPOLL_FD, ev, EVENTS, 0) : 0;
+                for (int i = 0; i < n; i++) {
+                        struct traced **at = find((pid_t)ev[i].data.u64);
+                        if (*at)
+                                (void)ended(at, false);
+                }
                 look_by_the_clock();
-                if (over)
+                if (p[0].revents & POLLHUP && !(p[0].revents & POLLIN))
                         finish();
         }
 }
@@ -379,6 +388,9 @@ static int lock_in(const struct tracing *t) {
 
         if (r < 0)
                 return r;
+        /* It runs where who waits for it ran: half of the wait is else for another processor to wake up. */
+        uint64_t flags = NOTIFY_SYNC;
+        (void)!ioctl(LISTENER_FD, NOTIFY_SET_FLAGS, flags);
         if (prctl(PR_SET_NAME, "belljar-tracer") < 0 || fchdir(TRACER_PROC_FD) < 0 || chroot(".") < 0)
                 return -errno;
         if ((r = take_ids(t)) < 0 || (r = limits()) < 0 || (r = process_drop_caps(1ull << CAP_SYS_PTRACE)) < 0)
@@ -390,12 +402,9 @@ static int lock_in(const struct tracing *t) {
 }
 
 void tracer_main(const struct tracing *t) {
-        struct epoll_event listener = {.events = EPOLLIN, .data.u64 = 0}, socket = {.events = EPOLLRDHUP, .data.u64 = UINT64_MAX};
         int r = lock_in(t);
 
         if (r < 0)
                 fail(r, "the tracer cannot lock itself in");
-        if (epoll_ctl(EPOLL_FD, EPOLL_CTL_ADD, LISTENER_FD, &listener) < 0 || epoll_ctl(EPOLL_FD, EPOLL_CTL_ADD, SOCKET_FD, &socket) < 0)
-                fail(errno, "the tracer cannot wait");
         loop();
 }
