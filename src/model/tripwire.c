@@ -158,18 +158,19 @@ static size_t decode(char *dst, const char *text, size_t n) {
 }
 
 /* What stands before `at` says that a place to be reached follows: "//", a query's value, or a name and password. */
-static bool is_introduced(const char *text, size_t at, bool anywhere) {
-        if (at == 0)
+static bool is_introduced(const char *text, size_t at, enum trip_proof proof) {
+        const char c = at > 0 ? text[at - 1] : 0;
+
+        if (c == '/' && at > 1 && text[at - 2] == '/')
                 return true;
-        const char c = text[at - 1];
-        return c == '=' || c == '@' || (c == '/' && at > 1 && text[at - 2] == '/') || (anywhere && !is_word(c));
+        return proof >= TRIP_AS_PLACE && (at == 0 || c == '=' || c == '@' || (proof == TRIP_AS_WORD && !is_word(c)));
 }
 
-static bool names(const char *text, size_t n, const char *goal, bool anywhere) {
+static bool names(const char *text, size_t n, const char *goal, enum trip_proof proof) {
         const size_t len = strlen(goal);
 
         for (size_t i = 0; len > 0 && i + len <= n; i++) {
-                if (strncasecmp(text + i, goal, len) != 0 || !is_introduced(text, i, anywhere))
+                if (strncasecmp(text + i, goal, len) != 0 || !is_introduced(text, i, proof))
                         continue;
                 const char *after = text + i + len;
                 /* A full stop may end a name; more of a name behind it makes it another one. */
@@ -180,18 +181,18 @@ static bool names(const char *text, size_t n, const char *goal, bool anywhere) {
         return false;
 }
 
-bool trip_leads_to(const char *text, size_t n, const char *goal, bool anywhere) {
+bool trip_leads_to(const char *text, size_t n, const char *goal, enum trip_proof proof) {
         char plain[1024];
 
         n = MIN(n, sizeof(plain));
-        if (names(text, n, goal, anywhere))
+        if (names(text, n, goal, proof))
                 return true;
         for (int times = 0; times < 2; times++) {
                 if (!memchr(text, '%', n))
                         return false;
                 n = decode(plain, text, n);
                 text = plain;
-                if (names(text, n, goal, anywhere))
+                if (names(text, n, goal, proof))
                         return true;
         }
         return false;
@@ -211,7 +212,7 @@ static bool is_label_of(const char *host, const char *goal) {
         return true;
 }
 
-const char *tripwires_way(const struct tripwires *t, const char *host, bool address, const char *target, bool relay, uint64_t now) {
+const char *tripwires_way(const struct tripwires *t, const char *host, bool address, const char *target, bool fetches, bool allowed, uint64_t now) {
         const uint64_t within = memory_of(t);
         const char *url = strchr(target, ' ');
         const char *way = NULL;
@@ -223,8 +224,9 @@ const char *tripwires_way(const struct tripwires *t, const char *host, bool addr
                         continue;
                 if (strcasecmp(g->text, host) == 0)
                         return NULL; /* the same once more, whatever its URL says */
-                /* By a literal address, after a name was refused, for which none was ever given out; by a relay; by what the request itself says. */
-                if ((address && !g->address) || relay || (!address && is_label_of(host, g->text)) || trip_leads_to(url, strlen(url), g->text, relay))
+                /* By a literal address, after a name was refused, for which none was ever given out; by a host that fetches; by what the request itself says. */
+                if (trip_leads_to(url, strlen(url), g->text, fetches ? TRIP_AS_WORD : allowed ? TRIP_AS_URL : TRIP_AS_PLACE) ||
+                    (!allowed && ((address && !g->address) || fetches || (!address && is_label_of(host, g->text)))))
                         way = g->text;
         }
         return way;

@@ -90,14 +90,20 @@ bool tripwires_look_at(const struct tripwires *t, enum trip_on on);
  * inet_ntop(3) writes it, IPv4 without "::ffff:". */
 void tripwires_refused(struct tripwires *t, const char *goal, bool address, uint64_t now);
 /* Another try, by host (a name, or an address in that form, where `address`) and target (method and URL, or ""): the goal that it leads to by
- * another way, or NULL. relay: the host is one that hands on to others. A try at the goal itself is none. */
-const char *tripwires_way(const struct tripwires *t, const char *host, bool address, const char *target, bool relay, uint64_t now);
+ * another way, or NULL. fetches: the host is one that does (trip_fetches). A try at the goal itself is none. allowed: what the policy lets pass
+ * counts by its URL alone. */
+const char *tripwires_way(const struct tripwires *t, const char *host, bool address, const char *target, bool fetches, bool allowed, uint64_t now);
 
 /* Hosts that fetch whatever they are asked for (of policies/relays.list), NULL-terminated; made by the build. Whether host is one of them, or
  * beneath one. */
 extern const char *const trip_fetchers[];
 bool trip_fetches(const char *host);
 
-/* The text names the goal as something to be reached: after "//", at the beginning of a query's value or of the whole, with an end
- * after it; percent-encoding is looked through (twice). Where `anywhere`, also as a segment or label of its own. Case does not count. */
-bool trip_leads_to(const char *text, size_t n, const char *goal, bool anywhere);
+/* How much a text has to say of the goal as a place to be reached. */
+enum trip_proof {
+        TRIP_AS_URL, /* after "//": of requests that the policy allows, which may speak of a goal without being a way to it */
+        TRIP_AS_PLACE, /* also at the beginning of a query's value or of the whole, and after "@" */
+        TRIP_AS_WORD, /* also as a segment of its own, to hosts that fetch */
+};
+/* The text names the goal, with an end after it; percent-encoding is looked through (twice). Case does not count. */
+bool trip_leads_to(const char *text, size_t n, const char *goal, enum trip_proof proof);

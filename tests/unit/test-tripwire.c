@@ -91,7 +91,7 @@ TEST(largest_count) {
         check(many(TRIP_DENIED, TRIP_COUNT_MAX, "h-", 1, 1000) == &w[0]);
 }
 
-static bool leads(const char *text, const char *goal, bool anywhere) { return trip_leads_to(text, strlen(text), goal, anywhere); }
+static bool leads(const char *text, const char *goal, enum trip_proof proof) { return trip_leads_to(text, strlen(text), goal, proof); }
 
 TEST(what_leads_to_a_goal) {
         static const char *const ways[] = {"/https://evil.test/x", "/?url=evil.test", "/?u=https%3A%2F%2Fevil.test", "/?u=https%253A%252F%252FEVIL.test%252Fx",
@@ -100,41 +100,51 @@ TEST(what_leads_to_a_goal) {
                                            "/?u=https://x.evil.test/", "", "/", "%", "/%2", "/?q=evil%2ftest"};
 
         for (size_t i = 0; i < ELEMENTSOF(ways); i++) {
-                if (!leads(ways[i], "evil.test", false))
+                if (!leads(ways[i], "evil.test", TRIP_AS_PLACE))
                         printf("# %s\n", ways[i]);
-                check(leads(ways[i], "evil.test", false));
+                check(leads(ways[i], "evil.test", TRIP_AS_PLACE));
         }
         for (size_t i = 0; i < ELEMENTSOF(none); i++) {
-                if (leads(none[i], "evil.test", false))
+                if (leads(none[i], "evil.test", TRIP_AS_PLACE))
                         printf("# %s\n", none[i]);
-                check(!leads(none[i], "evil.test", false));
+                check(!leads(none[i], "evil.test", TRIP_AS_PLACE));
         }
-        check(leads("/web/2020/evil.test", "evil.test", true) && !leads("/web/notevil.test", "evil.test", true));
-        check(leads("/?u=http://203.0.113.7/x", "203.0.113.7", false) && !leads("/?u=http://203.0.113.77/x", "203.0.113.7", false));
+        check(leads("/web/2020/evil.test", "evil.test", TRIP_AS_WORD) && !leads("/web/notevil.test", "evil.test", TRIP_AS_WORD));
+        check(leads("/?u=http://203.0.113.7/x", "203.0.113.7", TRIP_AS_PLACE) && !leads("/?u=http://203.0.113.77/x", "203.0.113.7", TRIP_AS_PLACE));
+}
+
+TEST(what_an_allowed_request_says) {
+        check(leads("/?u=https://evil.test/", "evil.test", TRIP_AS_URL) && leads("/?u=https%3a%2f%2fevil.test", "evil.test", TRIP_AS_URL));
+        check(!leads("/search?q=evil.test", "evil.test", TRIP_AS_URL) && !leads("/evil.test/@v/list", "evil.test", TRIP_AS_URL) && !leads("evil.test", "evil.test", TRIP_AS_URL));
 }
 
 TEST(other_ways) {
         static const struct trip_wire w[] = {{.on = TRIP_REROUTED, .count = 1, .within = 60000, .act = TRIP_KILL}};
 
         tripwires_init(&set, w, 1);
-        check(!tripwires_way(&set, "relay.test", false, "GET /https://evil.test/", false, 1000)); /* nothing was refused so far */
+        check(!tripwires_way(&set, "relay.test", false, "GET /https://evil.test/", false, false, 1000)); /* nothing was refused so far */
         tripwires_refused(&set, "Evil.test", false, 1000);
-        check(!tripwires_way(&set, "evil.test", false, "GET /?next=https://evil.test/", false, 1100)); /* the same again */
-        check_streq(tripwires_way(&set, "relay.test", false, "GET /https://evil.test/", false, 1200), "evil.test");
-        check_streq(tripwires_way(&set, "evil-test.relay.example", false, "", false, 1200), "evil.test");
-        check_streq(tripwires_way(&set, "evil.test.relay.example", false, "", false, 1200), "evil.test");
-        check(!tripwires_way(&set, "www.evil.test", false, "", false, 1200)); /* another of its names */
-        check_streq(tripwires_way(&set, "203.0.113.7", true, "", false, 1200), "evil.test");
-        check_streq(tripwires_way(&set, "fetcher.test", false, "", true, 1200), "evil.test");
-        check(!tripwires_way(&set, "other.test", false, "GET /evil.test", false, 1200));
-        check(!tripwires_way(&set, "other.test", false, "", false, 1200));
-        check(!tripwires_way(&set, "relay.test", false, "GET /https://evil.test/", false, 61000)); /* long ago */
+        check(!tripwires_way(&set, "evil.test", false, "GET /?next=https://evil.test/", false, false, 1100)); /* the same again */
+        check_streq(tripwires_way(&set, "relay.test", false, "GET /https://evil.test/", false, false, 1200), "evil.test");
+        check_streq(tripwires_way(&set, "evil-test.relay.example", false, "", false, false, 1200), "evil.test");
+        check_streq(tripwires_way(&set, "evil.test.relay.example", false, "", false, false, 1200), "evil.test");
+        check(!tripwires_way(&set, "www.evil.test", false, "", false, false, 1200)); /* another of its names */
+        check_streq(tripwires_way(&set, "203.0.113.7", true, "", false, false, 1200), "evil.test");
+        check_streq(tripwires_way(&set, "fetcher.test", false, "", true, false, 1200), "evil.test");
+        check(!tripwires_way(&set, "other.test", false, "GET /evil.test", false, false, 1200));
+        check(!tripwires_way(&set, "other.test", false, "", false, false, 1200));
+        check(!tripwires_way(&set, "relay.test", false, "GET /https://evil.test/", false, false, 61000)); /* long ago */
+        /* What the policy allows. */
+        check_streq(tripwires_way(&set, "ok.test", false, "GET /?u=https://evil.test/", false, true, 1200), "evil.test");
+        check(!tripwires_way(&set, "ok.test", false, "GET /search?q=evil.test", false, true, 1200) && !tripwires_way(&set, "203.0.113.7", true, "", false, true, 1200));
+        check_streq(tripwires_way(&set, "fetcher.test", false, "GET /2020/evil.test", true, true, 1200), "evil.test");
+        check(!tripwires_way(&set, "fetcher.test", false, "GET /", true, true, 1200));
         /* A refused address: another one is not a way to it, its own in a URL is. */
         memset(&set, 0, sizeof(set));
         tripwires_init(&set, w, 1);
         tripwires_refused(&set, "203.0.113.7", true, 1000);
-        check(!tripwires_way(&set, "203.0.113.8", true, "", false, 1001));
-        check_streq(tripwires_way(&set, "relay.test", false, "GET /?u=203.0.113.7", false, 1001), "203.0.113.7");
+        check(!tripwires_way(&set, "203.0.113.8", true, "", false, false, 1001));
+        check_streq(tripwires_way(&set, "relay.test", false, "GET /?u=203.0.113.7", false, false, 1001), "203.0.113.7");
 }
 
 TEST(goals_are_bounded) {
@@ -146,16 +156,16 @@ TEST(goals_are_bounded) {
                 snprintf(name, sizeof(name), "h%u.test", i);
                 tripwires_refused(&set, name, false, 1000 + i);
         }
-        check(!tripwires_way(&set, "relay.test", false, "GET /?u=h0.test", false, 2000));
-        check_streq(tripwires_way(&set, "relay.test", false, "GET /?u=h95.test", false, 2000), "h95.test");
+        check(!tripwires_way(&set, "relay.test", false, "GET /?u=h0.test", false, false, 2000));
+        check_streq(tripwires_way(&set, "relay.test", false, "GET /?u=h95.test", false, false, 2000), "h95.test");
         memset(name, 'a', sizeof(name) - 1);
         name[sizeof(name) - 1] = 0;
         tripwires_refused(&set, name, false, 3000); /* longer than a name can be: not remembered */
-        check(!tripwires_way(&set, "relay.test", false, "", false, 3000));
+        check(!tripwires_way(&set, "relay.test", false, "", false, false, 3000));
         /* Without a wire nothing is. */
         memset(&set, 0, sizeof(set));
         tripwires_refused(&set, "a.test", false, 1000);
-        check(!tripwires_way(&set, "relay.test", false, "GET /?u=a.test", false, 1001));
+        check(!tripwires_way(&set, "relay.test", false, "GET /?u=a.test", false, false, 1001));
 }
 
 TEST(fetchers) {

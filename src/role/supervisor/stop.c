@@ -25,7 +25,7 @@ static struct tripwires wires;
 void stop_init(struct supervisor *x) { tripwires_init(&wires, x->plan->wires, x->plan->n_wires); }
 
 static char *hold_text(const struct supervisor *x, unsigned i, char text[HOLD_TEXT]) {
-        snprintf(text, HOLD_TEXT, "%s.%u", x->s->state->id, i + 1);
+        snprintf(text, HOLD_TEXT, "%s.%u", x->s->state->id, x->stop.hold[i]);
         return text;
 }
 
@@ -38,7 +38,7 @@ static void write_state(struct supervisor *x) {
         json_bool(&j, "cut", s->cut);
         json_bool(&j, "paused", x->paused);
         json_begin(&j, "holds", '[');
-        for (unsigned i = 0; i < s->n_holds; i++)
+        for (unsigned i = 0; i < HOLDS_MAX; i++)
                 if (s->holds >> i & 1)
                         json_str(&j, NULL, hold_text(x, i, text));
         json_end(&j, ']');
@@ -57,21 +57,26 @@ static void write_state(struct supervisor *x) {
         (void)!state_write(x->s->state, STATE_FILE, &j);
 }
 
-/* The guard ends what it carries for the run itself, and forgets the values; a child has less than its parent, so nothing. */
-static void tell_of_cut(struct supervisor *x) {
-        const struct run_msg m = {.type = RUN_CUT};
-
-        (void)!send(x->s->cli, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
-        children_say(x, CONTROL_WORD_CUT, NULL);
+static void stop_kill(struct supervisor *x, enum run_end end) {
+        stop_cut(x);
+        supervisor_kill(x);
+        supervisor_end(x, end, SIGTERM);
 }
 
+/* The guard ends what it carries for the run itself, and forgets the values; a child has less than its parent, so nothing. A guard that
+ * does not take it does not go on carrying. */
 void stop_cut(struct supervisor *x) {
+        const struct run_msg m = {.type = RUN_CUT};
+
         if (x->stop.cut)
                 return;
         x->stop.cut = true;
         network_cut(x);
         network_forget_secrets(x);
-        tell_of_cut(x);
+        bool told = send(x->s->cli, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(m);
+        children_say(x, CONTROL_WORD_CUT, NULL);
+        if (!told)
+                stop_kill(x, END_TRIPWIRE);
 }
 
 /* For the trail, once it is done. user: whose request it was; else a tripwire's. */
@@ -84,13 +89,7 @@ static void record(struct supervisor *x, enum event_kind kind, const char *name,
         supervisor_event(x, &ev);
 }
 
-static void stop_kill(struct supervisor *x, enum run_end end) {
-        x->stop.cut = true;
-        supervisor_kill(x);
-        supervisor_end(x, end, SIGTERM);
-}
-
-/* *ret: the hold's number. Fails with nothing running on: what cannot be frozen is dead then. */
+/* *ret: the hold's place, HOLDS_MAX: there is none left. Fails with nothing running on: what cannot be frozen is dead then. */
 static int stop_hold(struct supervisor *x, unsigned *ret) {
         int r;
 
@@ -100,11 +99,11 @@ static int stop_hold(struct supervisor *x, unsigned *ret) {
                 stop_kill(x, END_TRIPWIRE);
                 return r;
         }
-        if (x->stop.n_holds >= HOLDS_MAX) { /* it stays held by those before */
-                *ret = HOLDS_MAX;
+        for (*ret = 0; *ret < HOLDS_MAX && x->stop.holds >> *ret & 1;)
+                (*ret)++;
+        if (*ret == HOLDS_MAX) /* it stays held by those before */
                 return 0;
-        }
-        *ret = x->stop.n_holds++;
+        x->stop.hold[*ret] = ++x->stop.n_holds;
         x->stop.holds |= 1u << *ret;
         return 0;
 }
@@ -170,7 +169,9 @@ void stop_report(struct supervisor *x, const struct net_report *report) {
         const bool literal = memcmp(report->address, none, sizeof(none)) != 0; /* else it has a name */
 
         /* A run that is over, or frozen, has nothing to do with what is still on its way. */
-        if (x->ended || wires.n == 0 || (report->type != NET_DENIED && report->type != NET_SPENT) || report->quiet)
+        const bool allowed = report->type == NET_ENDED && report->what == NET_HTTP;
+
+        if (x->ended || wires.n == 0 || (report->type != NET_DENIED && report->type != NET_SPENT && !allowed) || report->quiet)
                 return;
         memcpy(a.byte, report->address, sizeof(a.byte));
         if (literal)
@@ -190,13 +191,13 @@ void stop_report(struct supervisor *x, const struct net_report *report) {
         /* Programs look for the metadata services of clouds by themselves; by a public address there is no ordinary way, when a name was
          * refused and none was ever given out for it. */
         const uint64_t now = supervisor_now();
-        const char *way = tripwires_way(&wires, goal, literal && report->what == NET_TCP && address_is_public(&a), report->what == NET_HTTP ? report->text : "", trip_fetches(goal), now);
+        const char *way = tripwires_way(&wires, goal, literal && report->what == NET_TCP && address_is_public(&a), report->what == NET_HTTP ? report->text : "", trip_fetches(goal), allowed, now);
         if (way) {
                 snprintf(what, sizeof(what), "%s was refused, and then tried by way of %s", way, goal);
                 note(x, TRIP_REROUTED, way, what);
-        } else if (is_of_goal(report) && report->what != NET_UDP)
+        } else if (!allowed && is_of_goal(report) && report->what != NET_UDP)
                 tripwires_refused(&wires, goal, literal, now);
-        if (!x->ended) {
+        if (!x->ended && !allowed) {
                 snprintf(what, sizeof(what), "%s", goal);
                 note(x, TRIP_DENIED, goal, what);
         }
@@ -206,7 +207,7 @@ void stop_report(struct supervisor *x, const struct net_report *report) {
 static int find_hold(const struct supervisor *x, const char *name) {
         char text[HOLD_TEXT];
 
-        for (unsigned i = 0; i < x->stop.n_holds; i++)
+        for (unsigned i = 0; i < HOLDS_MAX; i++)
                 if ((x->stop.holds >> i & 1) && streq(hold_text(x, i, text), name))
                         return (int)i;
         return -ENOENT;

@@ -45,8 +45,9 @@ enum pause_reason {
 struct stop_side {
         bool cut;          /* network and credentials are gone, for good */
         bool by_alarm;     /* a tripwire holds it, or has ended it */
-        uint32_t holds;    /* bit i: the hold i goes on */
-        unsigned n_holds, n_alarms;
+        uint32_t holds;    /* bit i: the hold in place i goes on */
+        unsigned hold[HOLDS_MAX]; /* their numbers, from 1 */
+        unsigned n_holds, n_alarms; /* so far */
         int killer;        /* who waits for everything to be dead; -1: nobody */
         struct {
                 uint8_t on, act; /* enum trip_on, trip_do */
