@@ -17,6 +17,7 @@ enum {
 
 int command_run(int argc, char **argv);
 int command_diff(int argc, char **argv);
+int command_apply(int argc, char **argv);
 int command_discard(int argc, char **argv);
 int command_inspect(int argc, char **argv);
 int command_ps(int argc, char **argv);

@@ -1,57 +1,15 @@
 /* `belljar diff` and `belljar discard`; see diff.h. */
 #include <fcntl.h>
 #include <jansson.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include "base/base64.h"
 #include "base/fd.h"
 #include "proto/quote.h"
 #include "role/cli/diff.h"
+#include "role/cli/layers.h"
 #include "svc/remove-tree.h"
 #include "svc/textdiff.h"
-
-/* ---- opening ---- */
-
-struct layers {
-        int upper, lower;
-        struct strlist hidden;
-};
-static void layers_clear(struct layers *l) {
-        fd_close(l->upper);
-        fd_close(l->lower);
-        strlist_clear(&l->hidden);
-}
-
-static int open_optional_dir(int dirfd, const char *name, int *ret) {
-        int fd = openat(dirfd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0 && errno != ENOENT)
-                return -errno;
-        *ret = fd < 0 ? -1 : fd;
-        return 0;
-}
-
-static int layers_open(int state_fd, const char *workspace, struct layers *ret, struct error *e) {
-        _cleanup_(layers_clear) struct layers l = {-1, -1, {}};
-
-        int r = open_optional_dir(state_fd, "upper", &l.upper);
-        if (r < 0)
-                return error_errno(e, -r, "cannot open the run's upper layer");
-        r = changes_hidden_read(state_fd, &l.hidden);
-        if (r < 0)
-                return error_errno(e, -r, "cannot read what was hidden from the run");
-        l.lower = open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (l.lower < 0) {
-                r = error_errno(e, errno, "cannot open the workspace %s", workspace);
-                error_fix(e, "the changes are read against the directory that the run started from: put it back");
-                return r;
-        }
-        *ret = l;
-        l = (struct layers){-1, -1, {}};
-        return 0;
-}
 
 /* ---- the forms ---- */
 
@@ -297,55 +255,27 @@ static int print_all(const struct layers *l, const struct diff_options *o, FILE 
 
 /* ---- the commands ---- */
 
-int diff_print(int state_fd, const char *workspace, const struct diff_options *o, FILE *out, struct error *e) {
-        _cleanup_(layers_clear) struct layers l = {-1, -1, {}};
-        struct error child = {};
-        int p[2], status;
+struct print {
+        const struct layers *layers;
+        const struct diff_options *options;
+        FILE *out;
+};
 
+static int print_in_child(void *data, struct error *e) {
+        const struct print *p = data;
+        return print_all(p->layers, p->options, p->out, e);
+}
+
+int diff_print(int state_fd, const char *workspace, const struct diff_options *o, FILE *out, struct error *e) {
+        _cleanup_layers_ struct layers l = LAYERS_NONE;
         int r = layers_open(state_fd, workspace, &l, e);
+
         if (r < 0)
                 return r;
         if (fflush(out) != 0)
                 return error_errno(e, errno, "cannot write the changes");
-        if (pipe2(p, O_CLOEXEC) < 0)
-                return error_errno(e, errno, "cannot make a pipe");
-        _cleanup_fd_ int rd = p[0];
-        pid_t parent = getpid(), pid = fork();
-        if (pid == 0) {
-                fd_close(p[0]);
-                signal(SIGPIPE, SIG_DFL);
-                /* Without user namespaces it is read as far as the modes allow; what is not is an error by name. */
-                (void)!changes_unbind();
-                /* After it: a change of credentials clears the signal. */
-                if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
-                        _exit(1);
-                r = print_all(&l, o, out, &child);
-                if (r < 0)
-                        (void)!fd_write_all(p[1], &child, sizeof(child));
-                _exit(r < 0 ? 1 : 0);
-        }
-        if (pid < 0)
-                r = error_errno(e, errno, "cannot start a process");
-        close(p[1]);
-        if (r < 0)
-                return r;
-        ssize_t n;
-        do
-                n = read(rd, &child, sizeof(child));
-        while (n < 0 && errno == EINTR);
-        while (waitpid(pid, &status, 0) < 0)
-                if (errno != EINTR)
-                        return error_errno(e, errno, "cannot wait for the comparison");
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-                return 0;
-        if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE)
-                return 0;
-        if (n == (ssize_t)sizeof(child) && child.errnum > 0) {
-                if (e)
-                        *e = child;
-                return -child.errnum;
-        }
-        return error_set(e, EIO, "the comparison ended before it was done (wait status %#x)", (unsigned)status);
+        r = layers_in_child(print_in_child, &(struct print){&l, o, out}, e);
+        return MIN(r, 0);
 }
 
 int diff_json(int state_fd, const char *workspace, const struct diff_options *o, FILE *out, struct error *e) {

@@ -50,10 +50,15 @@ const struct option_spec option_table[] = {
         {OPT_DRY_RUN, "dry-run", 0, NULL, IN(RUN) | IN(BUILD), "print the plan and do nothing"},
         {OPT_NAME_ONLY, "name-only", 0, NULL, IN(DIFF), "names only"},
         {OPT_STAT, "stat", 0, NULL, IN(DIFF), "names with sizes and lines"},
+        {OPT_TAKE_ALL, "all", 0, NULL, IN(APPLY), "all changes but those of guarded files"},
+        {OPT_ASK, "interactive", 'i', NULL, IN(APPLY), "show each change and ask, hunk by hunk; of a guarded file it takes the word yes"},
+        {OPT_YES_TO, "yes-to", 0, "PATH=HASH", IN(APPLY), "a guarded file, with the very content that was shown with this hash; may be repeated"},
+        {OPT_XATTRS, "xattrs", 0, NULL, IN(APPLY), "also attributes of the user (user.*) that the run gave to files"},
+        {OPT_UNDO, "undo", 0, NULL, IN(APPLY), "take back what was taken over"},
         {OPT_ALL, "all", 'a', NULL, IN(PS) | IN(KILL) | IN(CUT) | IN(HOLD) | IN(PAUSE) | IN(RESUME), "every sandbox that runs (ps: also those that have ended)"},
         {OPT_HOLD, "hold", 0, "ID", IN(RELEASE), "the hold that is to end, as the alarm, belljar hold and belljar ps say it"},
         {OPT_FORCE, "force", 0, NULL, IN(RM), "end it first when it is running"},
-        {OPT_LAST, "last", 0, NULL, IN(DIFF) | IN(DISCARD) | IN(INSPECT) | IN(RM) | IN(KILL) | IN(CUT) | IN(HOLD) | IN(PAUSE) | IN(RESUME) | IN(UPDATE) | IN(TRAIL), "the sandbox that was started last"},
+        {OPT_LAST, "last", 0, NULL, IN(DIFF) | IN(APPLY) | IN(DISCARD) | IN(INSPECT) | IN(RM) | IN(KILL) | IN(CUT) | IN(HOLD) | IN(PAUSE) | IN(RESUME) | IN(UPDATE) | IN(TRAIL), "the sandbox that was started last"},
         {OPT_JSON, "json", 0, NULL, IN(RUN) | IN(DIFF) | IN(INSPECT) | IN(PS) | IN(DOCTOR) | IN(WORKSPACE) | IN(POLICY) | IN(WHY) | IN(ASSESS) | IN(IMAGE) | IN(SECRET) | IN(TRAIL), "print facts as JSON (run: with --dry-run)"},
         {OPT_FORMAT, "format", 0, "FORMAT", IN(IMAGE) | IN(TRAIL), "image import: dir, tar, oci, oci-archive, docker-archive (default: what it looks like); trail export: jsonl, ocsf, otel"},
         {OPT_KEY, "key", 0, "KEY", IN(TRAIL), "verify with this public key, or the one in this file (default: your own)"},
@@ -87,6 +92,14 @@ const struct command_spec command_table[COMMAND_N] = {
         [COMMAND_DIFF] = {COMMAND_DIFF, "diff", NULL, "[OPTION...] [SANDBOX]", "show what a run changed in its workspace",
                 "Prints the changes of a run in cow mode as a patch, as names or as JSON. Nothing in the sandbox's tree is run, followed "
                 "or interpreted. Without SANDBOX: the last run that was started from this directory."},
+        [COMMAND_APPLY] = {COMMAND_APPLY, "apply", NULL, "[OPTION...] [SANDBOX] [PATH...]", "take over what a run changed, wholly or in part",
+                "Takes changes of a run in cow mode over into its workspace: those of the files and directories that are named, with --all those "
+                "of all, with --interactive those that are said yes to. A first word that is no sandbox is a PATH of the last run that was started from this directory.\n\n"
+                "Each file is the old or the new one at any moment. A file that changed on the host since the run started is reported and "
+                "left alone. Only files, directories and links that stay inside come out, without setuid bits. Files that the host's tools run by themselves "
+                "(build files, hooks, settings of editors and agents) are shown with what would run them, and want a yes of their own, to that very content. "
+                "Of .git, commits come out as refs/belljar/SANDBOX/..., nothing else.\n\n"
+                "Exit status: 0 where all that was asked for was taken over, 1 where something was not."},
         [COMMAND_DISCARD] = {COMMAND_DISCARD, "discard", NULL, "[OPTION...] [SANDBOX]", "drop what a run changed",
                 "Removes the changes of a run for good. The workspace is as it was."},
         [COMMAND_INSPECT] = {COMMAND_INSPECT, "inspect", NULL, "[OPTION...] [SANDBOX]", "say where a sandbox runs, what it reaches, what it holds",

@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "role/cli/commands.h"
 #include "role/cli/diff.h"
+#include "role/cli/layers.h"
 #include "role/cli/options.h"
 #include "svc/ids.h"
 #include "svc/state-read.h"
@@ -40,23 +41,6 @@ static int open_operand(const char *name, int argc, char **argv, struct review_o
         return r < 0 ? error_errno(e, r, "the plan of %s cannot be read", ret->id) : 0;
 }
 
-/* A path that is not UTF-8 stands in the plan in hexadecimal, too. NULL: none, or none that is one. */
-static char *from_hex(const char *hex) {
-        size_t n = hex ? strlen(hex) : 0;
-        char *s = n && n % 2 == 0 ? malloc(n / 2 + 1) : NULL;
-
-        for (size_t i = 0; s && i < n; i += 2) {
-                unsigned v;
-                if (sscanf(hex + i, "%2x", &v) != 1 || v == 0) {
-                        free(s);
-                        return NULL;
-                }
-                s[i / 2] = (char)v;
-                s[i / 2 + 1] = 0;
-        }
-        return s;
-}
-
 int command_diff(int argc, char **argv) {
         _cleanup_state_ struct state s = STATE_NONE;
         struct review_options o = {.form = DIFF_UNIFIED};
@@ -65,18 +49,11 @@ int command_diff(int argc, char **argv) {
         int r = open_operand("diff", argc, argv, &o, &s, &plan, &e);
 
         if (r == 0) {
-                _cleanup_free_ char *bytes = from_hex(json_string_value(json_object_get(plan, "workspace_hex")));
-                const char *workspace = bytes ? bytes : json_string_value(json_object_get(plan, "workspace"));
-                struct diff_options d = {.form = o.form, .tty = isatty(1)};
-                json_t *user = json_object_get(plan, "user");
-                if (json_is_true(json_object_get(user, "root")))
-                        d.ids = (struct change_ids){
-                                .base = (uint32_t)json_integer_value(json_object_get(user, "host_uid")), .range = 1,
-                                .host = (uint32_t)json_integer_value(json_object_get(user, "owner_uid")),
-                                .host_gid = (uint32_t)json_integer_value(json_object_get(user, "owner_gid"))};
+                _cleanup_free_ char *workspace = layers_workspace(plan);
+                struct diff_options d = {.form = o.form, .tty = isatty(1), .ids = layers_ids(plan)};
                 if (!workspace)
                         r = error_set(&e, ENOENT, "the sandbox %s had no workspace", s.id);
-                else if (!json_is_true(json_object_get(user, "subids")) || (r = ids_continue(&e)) == 0)
+                else if (!json_is_true(json_object_get(json_object_get(plan, "user"), "subids")) || (r = ids_continue(&e)) == 0)
                         r = o.form == DIFF_JSON ? diff_json(s.dir, workspace, &d, stdout, &e)
                                                 : diff_print(s.dir, workspace, &d, stdout, &e);
         }

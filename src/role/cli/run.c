@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -139,10 +140,17 @@ static int make_cgroup(const struct prepared *x, const char *id, const struct st
 
 static int write_plan(const struct state *s, const struct plan *p) {
         _cleanup_free_ char *cwd = getcwd(NULL, 0);
+        struct timespec real, boot;
         struct json j;
 
         state_json_begin(s, &j);
         json_str(&j, "started_in", cwd);
+        /* What belljar apply holds the times of the host's files against. Nothing of the run has read one yet. */
+        clock_gettime(CLOCK_REALTIME, &real);
+        clock_gettime(CLOCK_BOOTTIME, &boot);
+        json_num(&j, "began", (long long)real.tv_sec * 1000000000 + real.tv_nsec);
+        json_num(&j, "clock", (long long)(real.tv_sec - boot.tv_sec) * 1000000000 + real.tv_nsec - boot.tv_nsec);
+        json_num(&j, "workspace_inode", (long long)p->workspace_ino);
         plan_json(p, false, &j);
         json_end(&j, '}');
         return state_write(s, "plan.json", &j);

@@ -37,6 +37,7 @@ int tool_use(struct policy *p, const char *name, struct error *e) { return polic
 static int dispatch(enum command_id id, int argc, char **argv) {
         switch (id) {
         case COMMAND_DIFF: return command_diff(argc, argv);
+        case COMMAND_APPLY: return command_apply(argc, argv);
         case COMMAND_DISCARD: return command_discard(argc, argv);
         case COMMAND_INSPECT: return command_inspect(argc, argv);
         case COMMAND_PS: return command_ps(argc, argv);
