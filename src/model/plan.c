@@ -66,6 +66,7 @@ void plan_free(struct plan *p) {
         strlist_clear(&p->env);
         strlist_clear(&p->argv);
         strlist_clear(&p->hide);
+        strlist_clear(&p->guarded);
         free(p->parent);
         strlist_clear(&p->without);
         strlist_clear(&p->use);
@@ -330,6 +331,7 @@ void plan_json(const struct plan *p, bool full, struct json *j) {
         }
         json_end(j, '}');
         json_list(j, "hide", &p->hide);
+        json_list(j, "guarded", &p->guarded);
         json_list(j, "without", &p->without);
         json_list(j, "use", &p->use);
         json_list(j, "notes", &p->notes);

@@ -157,6 +157,7 @@ struct plan {
         struct strlist env;  /* NAME=VALUE */
         struct strlist argv;
         struct strlist hide;    /* what the policy hides, as written: it is hidden from sub-runs as well */
+        struct strlist guarded; /* what the policy guards in belljar apply */
         struct strlist without; /* controls that are left out, by the user's word */
         struct strlist use;     /* recipes and presets that the policy names, shown */
         struct strlist notes;   /* one line each: what the user should know */

@@ -89,6 +89,7 @@ char *policy_text(const struct policy *p) {
         for (size_t i = 0; i < p->n_files; i++)
                 line(&b, "file", p->files[i].path);
         words(&b, "hide", &p->hide);
+        words(&b, "guarded", &p->guarded);
         for (size_t i = 0; i < p->n_volumes; i++) {
                 strbuf_printf(&b, "%-11s", "volume");
                 value(&b, p->volumes[i].host);
@@ -132,6 +133,7 @@ static void json_files(struct json *j, const struct policy *p) {
         json_list(j, "read_there", &p->read_there);
         json_list(j, "hide", &p->hide);
         json_end(j, '}');
+        json_list(j, "guarded", &p->guarded);
         json_begin(j, "volumes", '[');
         for (size_t i = 0; i < p->n_volumes; i++) {
                 json_begin(j, NULL, '{');

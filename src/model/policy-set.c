@@ -38,6 +38,7 @@ void policy_free(struct policy *p) {
         free(p->volumes);
         strlist_clear(&p->read);
         strlist_clear(&p->hide);
+        strlist_clear(&p->guarded);
         strlist_clear(&p->use);
         strlist_clear(&p->read_there);
         for (size_t i = 0; i < p->n_files; i++) {

@@ -57,6 +57,9 @@ const struct policy_key policy_keys[] = {
         {"files.hide", KEY_GLOBS, FIELD(hide), .unset = "nothing more",
          .doc = "Paths or patterns that the run does not see. Relative ones begin at the workspace; **/NAME is NAME at "
                 "any depth."},
+        {"guarded", KEY_GLOBS, FIELD(guarded), .unset = "what the host's tools run by themselves",
+         .doc = "Patterns of paths in the workspace that belljar apply guards beyond those that it always does: each is shown and "
+                "wants a yes of its own. Relative to the workspace, in any letter case; **/NAME is NAME at any depth."},
         {"volumes", KEY_VOLUMES, .unset = "none",
          .doc = "Files and directories of the host that stand at another place inside; HOST:INSIDE[:ro|rw] is short for "
                 "a mapping."},

@@ -82,6 +82,7 @@ struct policy {
         size_t n_volumes;
         struct strlist read; /* host paths to be seen read-only, as written (~ and relative allowed) */
         struct strlist hide; /* paths or globs, as written */
+        struct strlist guarded; /* globs of what belljar apply guards beyond its table */
         struct strlist use;  /* recipes and presets that are in here, by name (policy-use.c) */
         struct strlist read_there; /* host paths, with ~, that a recipe shows read-only on the host's root where they exist */
         struct policy_file *files;

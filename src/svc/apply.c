@@ -246,6 +246,8 @@ int apply_take(struct apply *a, const struct change *c, enum apply_half half, co
                 return apply_say(ret, APPLY_REFUSED, "the run's file cannot be read: %s", strerror(-from));
         struct thing new = {.mode = S_ISLNK(after->mode) ? after->mode : after->mode ? S_IFREG | inert_mode(S_ISREG(old.mode) ? old.mode : 0, after->mode, a->mask) : 0,
                             .target = after->link, .hashed = want->content != NULL, .fd = -EBADF};
+        if (c->kind == CHANGE_MODE && new.mode == old.mode)
+                return apply_say(ret, APPLY_NOTHING, "of its mode nothing is left that comes out");
         if (want->content)
                 memcpy(new.hash, want->content, SHA256_SIZE);
         const struct placing p = {.path = c->path, .old = &old, .new = &new, .dir = dir, .name = name, .from = from, .text = want->text,

@@ -432,6 +432,9 @@ int prepare(const struct run_options *o, struct prepared *ret, struct error *e) 
         for (size_t i = 0; i < o->policy->hide.n; i++)
                 if ((r = strlist_add(&p->hide, o->policy->hide.items[i])) < 0)
                         return error_errno(e, r, "the plan cannot be kept");
+        for (size_t i = 0; i < o->policy->guarded.n; i++)
+                if ((r = strlist_add(&p->guarded, o->policy->guarded.items[i])) < 0)
+                        return error_errno(e, r, "the plan cannot be kept");
         for (size_t i = 0; i < o->policy->without.n; i++)
                 if ((r = strlist_add(&p->without, o->policy->without.items[i])) < 0)
                         return error_errno(e, r, "the plan cannot be kept");
