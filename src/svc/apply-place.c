@@ -407,17 +407,21 @@ int place_recover(struct apply *a, size_t i, struct error *e) {
         _cleanup_fd_ int dir = place_parent(a, x->path, &name);
         if (dir < 0 && dir != -ENOENT)
                 return error_errno(e, -dir, "what an earlier apply has left at %s cannot be ended", x->path);
-        if (dir >= 0 && x->stage == STAGE_TEMP && x->temp)
-                (void)unlinkat(dir, x->temp, 0);
-        else if (dir >= 0 && x->temp) {
+        if (x->stage == STAGE_TEMP) { /* nothing was changed yet */
+                if (dir >= 0 && x->temp)
+                        (void)unlinkat(dir, x->temp, 0);
+        } else if (dir >= 0 && x->temp) {
                 if ((r = recover_begun(a, x, dir, name, &done, e)) < 0)
                         return r;
         } else if (dir >= 0) { /* a directory's */
                 _cleanup_thing_ struct thing here = THING_NONE;
                 if ((r = thing_look(dir, name, &here)) < 0 || (r = thing_equal(&here, &x->new)) < 0)
                         return error_errno(e, -r, "what an earlier apply has left at %s cannot be read", x->path);
-                /* One that was made counts before it has its mode. */
-                done = !x->old.mode ? S_ISDIR(here.mode) : r > 0;
+                done = r > 0;
+                if (!x->old.mode && S_ISDIR(here.mode)) { /* it was made, perhaps without its mode yet */
+                        _cleanup_fd_ int fd = beneath_open(dir, name, O_RDONLY | O_DIRECTORY);
+                        done = fd >= 0 && fchmod(fd, x->new.mode & 0777) == 0;
+                }
         }
         return journal_stage(a, i, done ? STAGE_DONE : STAGE_NOT, true, e);
 }

@@ -183,6 +183,15 @@ static int remove_directory(struct apply *a, const char *path, int dir, const ch
         return journal_stage(a, (size_t)i, ret->outcome == APPLY_TAKEN ? STAGE_DONE : STAGE_NOT, false, e);
 }
 
+/* A directory that the host made since: an empty one too is its own. What happens in a directory changes all its other times. */
+static bool is_new_directory(const struct apply *a, const char *path, int dir, const char *name) {
+        const struct thing *ours = journal_last(a, path);
+        struct statx st;
+
+        return !(ours && S_ISDIR(ours->mode)) && statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BTIME, &st) == 0 && st.stx_mask & STATX_BTIME &&
+               st.stx_btime.tv_sec * SECOND + st.stx_btime.tv_nsec > a->began;
+}
+
 static int open_place(const struct apply *a, const char *path, const char **ret_name, struct thing *ret, struct apply_result *res) {
         int dir = place_parent(a, path, ret_name), r;
 
@@ -238,6 +247,7 @@ int apply_take(struct apply *a, const struct change *c, enum apply_half half, co
                                 : make_directory(a, c->path, dir, name, inert_mode(0, after->mode, a->mask) | 0700, false, ret, e);
         if (S_ISDIR(old.mode))
                 return after->mode ? apply_say(ret, APPLY_CONFLICT, "the directory is still there")
+                       : is_new_directory(a, c->path, dir, name) ? apply_say(ret, APPLY_CONFLICT, "it appeared on the host meanwhile")
                                    : remove_directory(a, c->path, dir, name, &old, false, ret, e);
         if (want->old && (!S_ISREG(old.mode) || thing_read(&old, -1) < 0 || memcmp(old.hash, want->old, SHA256_SIZE) != 0))
                 return apply_say(ret, APPLY_CONFLICT, "it changed on the host since it was shown");
@@ -267,7 +277,7 @@ int apply_directory_mode(struct apply *a, const struct change *c, struct apply_r
         _cleanup_fd_ int fd = dir >= 0 ? beneath_open(dir, name, O_RDONLY | O_DIRECTORY) : dir;
         struct stat st;
         if (fd < 0 || fstat(fd, &st) < 0)
-                return apply_say(ret, APPLY_CONFLICT, "the directory is not there");
+                return 0; /* which was said when it could not be made */
         mode_t mode = inert_mode(c->kind == CHANGE_MODE ? c->before.mode : 0, c->after.mode, a->mask);
         if ((st.st_mode & 0777) == mode)
                 return 0;
@@ -299,12 +309,16 @@ static int undo_one(struct apply *a, size_t i, struct apply_result *ret, struct 
         if (!path)
                 return error_set(e, ENOMEM, "out of memory");
         _cleanup_fd_ int dir = open_place(a, path, &name, &now, ret);
+        if (dir == -ENOENT && !was.mode)
+                return apply_say(ret, APPLY_NOTHING, "it is gone already");
         if (dir < 0)
                 return 0;
         int r = thing_equal(&now, &made);
+        if (r == 0 && (r = thing_equal(&now, &was)) > 0) /* by hand, or by an undo that was killed */
+                return apply_say(ret, APPLY_NOTHING, "it is so already");
         if (r < 0)
                 return apply_say(ret, APPLY_CONFLICT, "the host's file cannot be compared: %s", strerror(-r));
-        if (r == 0)
+        if (!thing_equal(&now, &made))
                 return apply_say(ret, APPLY_CONFLICT, "it changed on the host since it was taken over");
         if (S_ISDIR(made.mode) && S_ISDIR(was.mode)) { /* its mode */
                 _cleanup_fd_ int fd = beneath_open(dir, name, O_RDONLY | O_DIRECTORY);

@@ -443,6 +443,7 @@ void state_release(struct state *s, bool forget, bool remove) {
         }
         /* The kernel's own leftovers of the overlay (overlayfs.rst: workdir must be empty the next time). */
         if (remove_tree(s->dir, "shadow", NULL, NULL) < 0 || remove_tree(s->dir, "upper.discarded", NULL, NULL) < 0 ||
+            remove_tree(s->dir, "applied", NULL, NULL) < 0 ||
             state_remove_root(s) < 0 || remove_tree(s->dir, "work", NULL, NULL) < 0 || mkdirat(s->dir, "work", 0700) < 0) {
                 (void)!state_remove_dir(s, NULL);
                 return;

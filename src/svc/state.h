@@ -14,6 +14,7 @@
  *     shadow        copies of files with ids that the sandbox has not (svc/shadow.h)
  *     hidden        what was hidden in the workspace, for belljar diff
  *     cgroup        the control groups that are made for it, one path a line; blank when they are gone
+ *     applied       what belljar apply took over, and what was there before (svc/apply.h); goes with a discard
  *     upper.discarded   what a discard that was interrupted has left to remove
  *
  * A lock (flock(2)) on the directory is held by the supervisor as long as it lives: it tells a living run from a crashed

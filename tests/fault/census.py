@@ -31,7 +31,7 @@ UNCHANGED_MAX = 24      # records of runs that changed nothing (src/svc/state.c)
 PR_SET_CHILD_SUBREAPER, CLONE_NEWNS, MS_REC, MS_PRIVATE = 36, 0x20000, 0x4000, 1 << 18
 NAMESPACES = ("user", "mnt", "pid", "ipc", "uts", "net", "cgroup")
 HERE = pathlib.Path(__file__).resolve().parent
-STATE_FILES = {"plan.json", "started.json", "ended.json", "trail.jsonl", "upper", "work", "shadow", "hidden", "cgroup", "upper.discarded"}
+STATE_FILES = {"plan.json", "started.json", "ended.json", "trail.jsonl", "upper", "work", "shadow", "hidden", "cgroup", "upper.discarded", "applied"}
 libc = ctypes.CDLL(None, use_errno=True)
 
 

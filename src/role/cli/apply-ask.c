@@ -167,7 +167,7 @@ static int ask_one(struct applying *x, const struct change *c, struct decision *
                 return error_set(e, ENOMEM, "out of memory");
         bool guarded = guarded_find(c->path, x->guarded, &g) && (g.never || !S_ISDIR(c->after.mode ?: c->before.mode));
         if (g.never) {
-                printf("refused   %s: of git, commits come out, and no files\n", name);
+                printf("refused   %s: files of git do not come out\n", name);
                 x->left++;
                 return 0;
         }

@@ -129,7 +129,7 @@ static int decide(struct applying *x, const bool *selected, struct error *e) {
                 /* A directory is nothing that runs; what it holds is looked at by itself. */
                 bool guarded = guarded_find(c->path, x->guarded, &g) && (g.never || !S_ISDIR(c->after.mode ?: c->before.mode));
                 if (g.never) {
-                        say("refused", c->path, "of git, commits come out, and no files");
+                        say("refused", c->path, "files of git do not come out");
                         x->left++;
                         continue;
                 }

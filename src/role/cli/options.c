@@ -98,7 +98,7 @@ const struct command_spec command_table[COMMAND_N] = {
                 "Each file is the old or the new one at any moment. A file that changed on the host since the run started is reported and "
                 "left alone. Only files, directories and links that stay inside come out, without setuid bits. Files that the host's tools run by themselves "
                 "(build files, hooks, settings of editors and agents) are shown with what would run them, and want a yes of their own, to that very content. "
-                "Of .git, commits come out as refs/belljar/SANDBOX/..., nothing else.\n\n"
+                "Of .git nothing comes out. What was taken over is kept with what stood there before until belljar discard or rm: --undo.\n\n"
                 "Exit status: 0 where all that was asked for was taken over, 1 where something was not."},
         [COMMAND_DISCARD] = {COMMAND_DISCARD, "discard", NULL, "[OPTION...] [SANDBOX]", "drop what a run changed",
                 "Removes the changes of a run for good. The workspace is as it was."},

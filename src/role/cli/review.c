@@ -7,6 +7,7 @@
 #include "role/cli/diff.h"
 #include "role/cli/layers.h"
 #include "role/cli/options.h"
+#include "svc/apply.h"
 #include "svc/ids.h"
 #include "svc/state-read.h"
 
@@ -63,6 +64,19 @@ int command_diff(int argc, char **argv) {
         return r < 0 ? EXIT_BELLJAR : 0;
 }
 
+/* What a killed apply has begun in the workspace is ended before its record goes. */
+static int end_apply(const struct state *s, const json_t *plan, struct error *e) {
+        _cleanup_free_ char *workspace = layers_workspace(plan);
+        _cleanup_fd_ int root = workspace ? open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC) : -EBADF;
+        _cleanup_apply_ struct apply a = APPLY_NONE;
+
+        if (root < 0)
+                return 0;
+        a.root = root;
+        int r = apply_open(&a, s->dir, false, e);
+        return r == -ENOENT ? 0 : r;
+}
+
 int command_discard(int argc, char **argv) {
         _cleanup_state_ struct state s = STATE_NONE;
         struct review_options o = {};
@@ -77,6 +91,8 @@ int command_discard(int argc, char **argv) {
         }
         if (r == 0 && json_is_true(json_object_get(json_object_get(plan, "user"), "subids")))
                 r = ids_continue(&e);
+        if (r == 0)
+                r = end_apply(&s, plan, &e);
         json_decref(plan);
         if (r == 0)
                 r = diff_discard(s.dir, &removed, &e);

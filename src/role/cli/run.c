@@ -230,7 +230,7 @@ static void report_changes(const struct prepared *x, const struct state *s, cons
                 if (!sum.at_least && sum.added + sum.changed + sum.deleted == 0)
                         return; /* opened for writing and left as it was */
                 changes_summary_line(&sum, line, sizeof(line));
-                fprintf(stderr, "belljar: %s, kept apart: belljar diff %s | belljar discard %s\n", line, s->id, s->id);
+                fprintf(stderr, "belljar: %s, kept apart: belljar diff %s | belljar apply %s | belljar discard %s\n", line, s->id, s->id, s->id);
                 return;
         }
         error_print(&e);
