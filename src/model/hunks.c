@@ -65,7 +65,7 @@ int hunks_parse(const char *diff, size_t n, struct hunk **ret, size_t *ret_n) {
 
         for (const char *p = diff; p < end;) {
                 struct hunk h = {.at = (size_t)(p - diff)};
-                uint64_t old_left, new_left;
+                uint64_t old_left, new_left = 0;
                 int r = heading(p, line_end(p, end), &h, &new_left);
                 if (r < 0)
                         return r;
