@@ -23,7 +23,7 @@ _noreturn_ void launcher_main(const struct plan *plan, const struct launch *l);
 
 /* What the supervisor tells the command line over their SOCK_SEQPACKET pair, and what it is told. */
 enum run_msg_type {
-        RUN_STARTED = 1, /* readback */
+        RUN_STARTED = 1, /* readback; ancillary: a pidfd of init */
         RUN_FAILED,      /* before the command ran: error */
         RUN_TERMINAL,    /* ancillary: the master of the sandbox's terminal */
         RUN_STOPPED,     /* the command was stopped from its terminal: status is the signal */
@@ -37,6 +37,7 @@ enum run_msg_type {
         RUN_CUT,         /* the run has no network and no credentials any more: calls end, values are needed no more */
         RUN_ALARM,       /* status: enum trip_do, what was done; report.text: the hold's id or ""; report.why: one line, of what rang */
         RUN_NET_FAILED,  /* status: -errno or 0; report.text: what of the network does not work any more */
+        RUN_HERE,        /* the answer to RUN_ASK; status 1, unasked: all that ran inside has ended */
         RUN_CALLS,       /* ancillary: the run's endpoint of calls; where it has a network, then its user and network namespaces */
         /* from the command line */
         RUN_SIGNAL,      /* status: to be sent to the command */
@@ -45,6 +46,7 @@ enum run_msg_type {
         RUN_NET_RULES_DONE, /* status: 0 or -errno; error */
         RUN_NET_STARTED, /* serial: of the RUN_NET_START; ancillary: a pidfd of the process */
         RUN_NET_RENEWED, /* identity: its secret has a new value; ancillary: what a broker is told of it (BROKER_FD_SECRET) */
+        RUN_ASK,         /* whether it is there (role/cli/pulse.h) */
         RUN_STOP,        /* end everything; status is an enum run_end */
 };
 enum run_end {

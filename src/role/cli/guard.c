@@ -20,10 +20,12 @@
 #include "role/cli/call.h"
 #include "role/cli/guard.h"
 #include "role/cli/net-record.h"
+#include "role/cli/pulse.h"
 #include "svc/net-account.h"
 #include "svc/net-rules.h"
 #include "svc/net-start.h"
 #include "svc/net-table.h"
+#include "sys/process.h"
 
 /* Passed on to the command; TSTP pauses it, WINCH resizes its terminal, CHLD is about the supervisor. */
 static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
@@ -33,6 +35,9 @@ static const int handled[] = {SIGTSTP, SIGCONT, SIGWINCH, SIGCHLD, SIGTTOU, SIGT
 #define HANGUP_GRACE_MS 2000
 /* A run that a limit ended: how long its last output may wait for a reader. */
 #define LAST_OUTPUT_MS 1000
+/* For a supervisor that did not answer to have died of SIGKILL: one in a frozen group of cgroup v1 does when it is thawed. */
+#define MUTE_LOOK_US 10000u
+#define MUTE_LOOKS 100u
 /* In the background there is no event for coming to the foreground: looked at so often. */
 #define FOREGROUND_LOOK_MS 250
 
@@ -75,6 +80,9 @@ struct relay {
         struct account *accounts; /* of its budgets */
         size_t n_accounts;
         struct calls calls;
+        struct pulse pulse;
+        int init;  /* pidfd of the sandbox's; -1: it has not begun */
+        bool mute; /* the supervisor did not answer, and may not die either */
         int rules; /* the namespace's, as the last change of the policy had them; RULES_* */
         struct run_result result;
         struct error *e;
@@ -159,6 +167,22 @@ static void resize(struct relay *r) {
 
 static void on_supervisor(struct relay *r, int flags);
 
+/* The run ends with it: init dies with the supervisor (PDEATHSIG), and where the supervisor cannot die, being frozen, by itself. */
+static void end_supervisor(struct relay *r, const char *why) {
+        kill(r->g->supervisor_pid, SIGKILL);
+        if (r->init >= 0)
+                (void)!process_signal(r->init, SIGKILL);
+        r->lost = true;
+        error_set(r->e, ECANCELED, "the supervisor %s: the run was ended", why);
+}
+
+static void lose_supervisor(struct relay *r) {
+        pulse_end(&r->pulse);
+        end_supervisor(r, "does not answer");
+        r->over = r->mute = true;
+        r->give_up_at = now_ms() + LAST_OUTPUT_MS;
+}
+
 /* Stops this command line as a shell's job, with the sandbox frozen, until somebody continues it. */
 static void stop_self(struct relay *r) {
         sigset_t tstp;
@@ -169,8 +193,13 @@ static void stop_self(struct relay *r) {
         ask(r, RUN_PAUSE, 0);
         /* The answer says that nothing of the sandbox runs any more; what else comes before it, such as a gate to be started, is
          * done first. */
-        while (!r->over && r->pausing)
-                on_supervisor(r, 0);
+        while (!r->over && r->pausing) {
+                struct pollfd p = {.fd = r->g->supervisor, .events = POLLIN};
+                if (poll(&p, 1, PULSE_TRIES * PULSE_ANSWER_MS) == 0)
+                        lose_supervisor(r);
+                else
+                        on_supervisor(r, MSG_DONTWAIT);
+        }
         r->pausing = false;
         if (r->over)
                 return;
@@ -329,9 +358,19 @@ static void on_supervisor(struct relay *r, int flags) {
                 r->lost = r->over = true;
                 m.type = 0;
         }
+        pulse_heard(&r->pulse, now_ms());
         switch (m.type) {
         case RUN_FAILED:
                 *r->e = m.error;
+                break;
+        case RUN_STARTED:
+                pulse_begin(&r->pulse, now_ms(), r->g->plan->limits.time == MEANS_TIMER ? r->g->plan->limits.want.time.value : 0);
+                if (n_fds == 1)
+                        r->init = fds[--n_fds];
+                break;
+        case RUN_HERE:
+                if (m.status)
+                        pulse_end(&r->pulse);
                 break;
         case RUN_TERMINAL:
                 if (n_fds != 1)
@@ -387,6 +426,23 @@ static void on_supervisor(struct relay *r, int flags) {
                 close(fds[i]);
 }
 
+static void watch(struct relay *r, bool busy) {
+        if (r->over || r->lost)
+                return;
+        switch (pulse_turn(&r->pulse, now_ms(), busy)) {
+        case PULSE_NOTHING:
+                break;
+        case PULSE_ASK: {
+                const struct run_msg m = {.type = RUN_ASK};
+                (void)!send(r->g->supervisor, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
+                break;
+        }
+        case PULSE_LOST:
+                lose_supervisor(r);
+                break;
+        }
+}
+
 static void on_signal(struct relay *r) {
         struct signalfd_siginfo s;
 
@@ -406,11 +462,8 @@ static void on_signal(struct relay *r) {
                         calls_reap(&r->calls);
                         /* A supervisor that is stopped keeps no deadline and hears no alarm: the run ends. */
                         if (waitpid(r->g->supervisor_pid, &status, WNOHANG | WUNTRACED) == r->g->supervisor_pid &&
-                            WIFSTOPPED(status)) {
-                                kill(r->g->supervisor_pid, SIGKILL);
-                                r->lost = true;
-                                error_set(r->e, ECANCELED, "the supervisor was stopped: the run was ended");
-                        }
+                            WIFSTOPPED(status))
+                                end_supervisor(r, "was stopped");
                 } else if (r->over) {
                         if (sig == SIGINT || sig == SIGTERM || sig == SIGHUP)
                                 r->give_up_at = now_ms(); /* only its output waits for a reader */
@@ -516,6 +569,9 @@ static int next_timeout(const struct relay *r, bool foreground) {
 
         if (left >= 0 && (record < 0 || left < record))
                 record = left;
+        left = r->pulse.watched && !r->over ? pulse_due(&r->pulse, now_ms(), r->calls.n > 0) : -1;
+        if (left >= 0 && (record < 0 || left < record))
+                record = left;
 
         if (r->stop_at || r->give_up_at)
                 return LAST_OUTPUT_MS / 4;
@@ -560,6 +616,8 @@ static void loop(struct relay *r) {
                 if (r->keys.len && tty->from >= 0 && tty->buf.len == 0)
                         p[3].events |= POLLOUT;
                 calls_poll(&r->calls, p + 6);
+                if (r->pulse.asked || !r->pulse.watched)
+                        p[6].fd = -1; /* a call waits for the answer */
                 const size_t n_providers = r->over ? 0 : credentials_poll(g->credentials, p + 6 + CALLS_POLL);
                 if (poll(p, 6 + CALLS_POLL + n_providers, next_timeout(r, foreground)) < 0) {
                         if (errno != EINTR)
@@ -574,9 +632,15 @@ static void loop(struct relay *r) {
                         break;
                 if (p[0].revents)
                         on_signal(r);
+                /* Nothing is done outside for a run whose supervisor does not watch it. */
+                const bool call = p[6].revents;
+                if (call && !pulse_fresh(&r->pulse, now_ms()))
+                        p[6].revents = 0;
                 calls_events(&r->calls, p + 6);
                 if (p[1].revents)
                         on_supervisor(r, MSG_DONTWAIT);
+                else
+                        watch(r, call || r->calls.n > 0 || p[0].revents || p[2].revents || p[3].revents || p[4].revents || p[5].revents);
                 for (int i = 0; i < 3; i++) {
                         struct stream *o = &r->out[i];
                         if (!p[3 + i].revents)
@@ -606,6 +670,7 @@ void guard_run(struct guard *g, struct run_result *ret, struct error *e) {
         r.in_open = true;
         r.rules = RULES_PLANNED;
         r.calls = CALLS_NONE;
+        r.init = -1;
         r.watch_keys = g->stdin_raw;
         r.out[0].from = r.out[1].from = r.out[2].from = -1;
         for (int i = 0; i < 2; i++)
@@ -621,10 +686,13 @@ void guard_run(struct guard *g, struct run_result *ret, struct error *e) {
         end_network(&r);
         set_raw(&r, false);
         fd_close(r.sigfd);
+        fd_close(r.init);
         /* After its last message, which init and all it held did not outlive, the supervisor only tidies up: it is not
          * waited for. One that was lost is, so that its lock is free. */
         if (r.lost) {
-                while (waitpid(g->supervisor_pid, &status, 0) < 0 && errno == EINTR)
+                for (unsigned i = 0; r.mute && i < MUTE_LOOKS && waitpid(g->supervisor_pid, &status, WNOHANG) == 0; i++)
+                        usleep(MUTE_LOOK_US);
+                while (!r.mute && waitpid(g->supervisor_pid, &status, 0) < 0 && errno == EINTR)
                         ;
                 r.result = (struct run_result){.end = END_FAILED};
                 if (e->errnum == 0)

@@ -34,6 +34,8 @@
 /* A run that is over sooner leaves its plan and its end only. */
 #define RECORD_AFTER_MS 50u
 #define FREEZE_MS 1000u
+/* Less than PULSE_ASK_MS of the guard, whose clock began later. */
+#define ASKED_AFTER_MS 500u
 #define GONE_MS 1000 /* for a launcher that is ending to have ended */
 #define INIT_CTL_FD_LANDLOCK 4
 #define INIT_CTL_FD_TTY 5
@@ -311,7 +313,7 @@ static void on_init(struct supervisor *x) {
                 x->running = true;
                 out.type = RUN_STARTED;
                 out.readback = m.readback;
-                tell(x, &out);
+                (void)!fd_send(x->s->cli, &out, sizeof(out), &x->init_pidfd, 1, 0);
                 x->readback = m.readback;
                 read_namespaces(x); /* not allowed any more afterwards */
                 struct error ce = {};
@@ -413,6 +415,9 @@ static void on_cli(struct supervisor *x) {
         case RUN_RESUME:
                 (void)!supervisor_pause(x, PAUSE_TERMINAL, false);
                 send_init(x, INIT_CONTINUE, 0);
+                break;
+        case RUN_ASK:
+                tell(x, &(const struct run_msg){.type = RUN_HERE});
                 break;
         case RUN_NET_RULES_DONE:
                 m.error.msg[sizeof(m.error.msg) - 1] = 0;
@@ -598,8 +603,11 @@ static int write_ended(const struct supervisor *x) {
 }
 
 static void finish(struct supervisor *x) {
-        struct run_msg m = {.type = RUN_ENDED};
+        struct run_msg m = {.type = RUN_ENDED}, here = {.type = RUN_HERE, .status = 1};
 
+        /* What follows may take long. Of a run that is over so soon the guard has asked for nothing. */
+        if (supervisor_now() >= x->started + ASKED_AFTER_MS)
+                tell(x, &here);
         children_end(x);
         if (x->all_gone)
                 network_flush(x);
