@@ -29,6 +29,7 @@ void calls_take(struct calls *c, const struct plan *plan, struct net_log *log, c
                 fd_close(TAKE_FD(c->listener));
                 return;
         }
+        shared->revoked = c->revoked;
         c->shared = shared;
         log->plan = plan;
         log->calls = shared;
@@ -100,6 +101,7 @@ void calls_reap(struct calls *c) {
 }
 
 void calls_revoke(struct calls *c, uint32_t which) {
+        c->revoked |= which;
         if (!c->shared)
                 return;
         /* Said before it is looked who is at it; a courier says first and looks then (begin of call-git.c): one of both is seen. */

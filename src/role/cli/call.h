@@ -74,6 +74,7 @@ struct calls {
         pid_t couriers[CALLS_MAX]; /* 0: the slot is free */
         size_t n;
         struct calls_shared *shared; /* NULL: the run has no endpoint */
+        uint32_t revoked;            /* as in there; also before there is one */
 };
 #define CALLS_NONE (struct calls){.listener = -1, .userns = -1, .netns = -1, .report = {-1, -1}}
 
